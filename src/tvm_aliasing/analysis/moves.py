@@ -1,0 +1,259 @@
+"""What a PrimFunc moves: the contiguous ranges that it copies unmodified, read off its body.
+
+One question in two strengths. `reshape_only` (K0) asks whether a kernel is one move of the whole
+input to the whole output. Counting copy kernels asks whether it is nothing but moves.
+
+Names and op patterns play no part. Whatever the body does not show, the answer is no.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import tvm_ffi
+from tvm import ir, sym, tirx
+from tvm.s_tir import SBlock, SBlockRealize
+
+
+@dataclass(frozen=True)
+class Move:
+    """A contiguous range of one buffer, read in order and stored unmodified in another.
+
+    Attributes
+    ----------
+    source, dest : Var
+        The buffers.
+    source_begin : Expr
+        First element read, in elements of the flattened source.
+    dest_begin : Expr or None
+        First element written, or None where the elements written are not one contiguous range.
+    count : Expr
+        Number of elements moved.
+    """
+
+    source: ir.Var
+    dest: ir.Var
+    source_begin: ir.Expr
+    dest_begin: ir.Expr | None
+    count: ir.Expr
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """One store and the iteration domain that is proved to run around it exactly once each."""
+
+    store: tirx.BufferStore
+    domain: dict[ir.Var, ir.Range]
+
+
+def element_count(buffer):
+    """Number of elements of a buffer."""
+    return prod(buffer.ty.shape, start=tirx.const(1, "int64"))
+
+
+def is_compact(buffer):
+    """Whether a buffer's elements lie in row-major order without gaps from its first byte on."""
+    analyzer = sym.Analyzer()
+    if not analyzer.can_prove_equal(buffer.ty.elem_offset, 0):
+        return False
+    stride = tirx.const(1, "int64")
+    for extent, declared in zip(reversed(buffer.ty.shape), reversed(buffer.ty.strides)):
+        if not analyzer.can_prove_equal(declared, stride):
+            return False
+        stride = stride * extent
+    return True
+
+
+def moves(func):
+    """The moves that make up a PrimFunc, in order.
+
+    Parameters
+    ----------
+    func : tvm.tirx.PrimFunc
+
+    Returns
+    -------
+    tuple of Move, or None
+        None where any statement does something else, or cannot be shown to do only this.
+    """
+    nests = _nests(func.body)
+    if not nests:
+        return None
+    found = []
+    for nest in nests:
+        pieces = _pieces(nest.store.value, nest.domain)
+        if pieces is None:
+            return None
+        for domain, load in pieces:
+            move = _move(nest.store, load, domain)
+            if move is None:
+                return None
+            found.append(move)
+    return tuple(found)
+
+
+def is_copy_kernel(func):
+    """Whether a PrimFunc only moves contiguous data unmodified: reshape, slice, concat, identity.
+
+    Transpose, broadcast, padding and gather are not moves, nor is a kernel that also computes.
+    """
+    return moves(func) is not None
+
+
+def _nests(body):
+    """Every store of a body with its domain, or None where the body holds anything else."""
+    if isinstance(body, SBlockRealize) and not body.block.iter_vars:
+        block = body.block
+        if block.match_buffers or block.init is not None or not _is_true(body.predicate):
+            return None
+        body = block.body
+    nests = []
+    for statement in body.seq if isinstance(body, tirx.SeqStmt) else (body,):
+        nest = _nest(statement, {})
+        if nest is None:
+            return None
+        nests.append(nest)
+    return nests
+
+
+def _nest(statement, loops):
+    while isinstance(statement, tirx.For):
+        extent = ir.Range.from_min_extent(statement.min, statement.extent)
+        loops = {**loops, statement.loop_var: extent}
+        statement = statement.body
+    if isinstance(statement, tirx.BufferStore):
+        return _Nest(statement, loops)
+    if isinstance(statement, SBlockRealize):
+        block: SBlock = statement.block
+        domain = {iterator.var: iterator.dom for iterator in block.iter_vars}
+        if (
+            isinstance(block.body, tirx.BufferStore)
+            and block.init is None
+            and not block.match_buffers
+            and not block.alloc_buffers
+            and _covers(statement, domain, loops)
+        ):
+            return _Nest(block.body, domain)
+    return None
+
+
+def _covers(realize, domain, loops):
+    """Whether the loops run a block once at each point of its domain."""
+    analyzer = sym.Analyzer()
+    found = sym.detect_iter_map(
+        list(realize.iter_values),
+        loops,
+        predicate=realize.predicate,
+        check_level="bijective",
+        simplify_trivial_iterators=False,
+        analyzer=analyzer,
+    ).indices
+    if len(found) != len(domain):
+        return False
+    return all(_spans(index, wanted, analyzer) for index, wanted in zip(found, domain.values()))
+
+
+def _spans(index, wanted, analyzer):
+    """Whether a detected index runs through exactly the wanted range."""
+    if not analyzer.can_prove_equal(index.base, wanted.min) or len(index.args) > 1:
+        return False
+    extent = 1
+    for split in index.args:
+        if not analyzer.can_prove_equal(split.scale, 1):
+            return False
+        extent = split.extent
+    return analyzer.can_prove_equal(extent, wanted.extent)
+
+
+def _pieces(value, domain):
+    """Split a value that chooses among loads by its index into (domain, load), or None."""
+    if isinstance(value, ir.TensorLoad):
+        return [(domain, value)]
+    if isinstance(value, tirx.Select):
+        condition, chosen, other = value.condition, value.true_value, value.false_value
+    elif isinstance(value, ir.Call) and value.op.same_as(ir.Op.get("prim.if_then_else")):
+        condition, chosen, other = value.args
+    else:
+        return None
+    split = _split(condition, domain)
+    if split is None:
+        return None
+    inside, outside = _pieces(chosen, split[0]), _pieces(other, split[1])
+    return None if inside is None or outside is None else inside + outside
+
+
+def _split(condition, domain):
+    """Cut a domain where `bound <= iterator`, or the reverse, changes: (true part, false part)."""
+    analyzer = sym.Analyzer()
+    below = isinstance(condition, tirx.LT | tirx.GT)
+    if isinstance(condition, tirx.LE | tirx.LT):
+        low, high = condition.a, condition.b
+    elif isinstance(condition, tirx.GE | tirx.GT):
+        low, high = condition.b, condition.a
+    else:
+        return None
+    for iterator, extent in domain.items():
+        end = extent.min + extent.extent
+        if high.same_as(iterator):  # low <= iterator, or low < iterator
+            cut, upper_is_true = (low + 1 if below else low), True
+        elif low.same_as(iterator):  # iterator <= high, or iterator < high
+            cut, upper_is_true = (high if below else high + 1), False
+        else:
+            continue
+        for var in _variables(cut):
+            if var in domain:
+                return None
+            analyzer.bind(var, ir.Range(0, tirx.max_value(var.ty.dtype)))
+        if not (analyzer.can_prove(extent.min <= cut) and analyzer.can_prove(cut <= end)):
+            return None
+        lower = {**domain, iterator: ir.Range.from_min_extent(extent.min, cut - extent.min)}
+        upper = {**domain, iterator: ir.Range.from_min_extent(cut, end - cut)}
+        return (upper, lower) if upper_is_true else (lower, upper)
+    return None
+
+
+def _move(store, load, domain):
+    """The move that a store of a load makes over a domain, or None where it is no move."""
+    source, dest = load.source, store.buffer
+    if not isinstance(source, ir.Var) or source.same_as(dest):
+        return None
+    if source.ty.dtype != dest.ty.dtype or not (is_compact(source) and is_compact(dest)):
+        return None
+    count = prod((extent.extent for extent in domain.values()), start=tirx.const(1, "int64"))
+    if sym.Analyzer().can_prove_equal(count, 0):
+        zero = tirx.const(0, "int64")
+        return Move(source, dest, zero, zero, count)
+    source_begin = _begin(source, load.indices, domain)
+    if source_begin is None:
+        return None
+    return Move(source, dest, source_begin, _begin(dest, store.indices, domain), count)
+
+
+def _begin(buffer, indices, domain):
+    """Where a contiguous, in-order access over a domain begins, or None where it is not one."""
+    analyzer = sym.Analyzer()
+    steps, substitution, row_major = {}, {}, tirx.const(0, "int64")
+    for iterator, extent in domain.items():
+        step = tirx.Var(iterator.name, iterator.ty)
+        steps[step] = ir.Range.from_min_extent(tirx.const(0, iterator.ty.dtype), extent.extent)
+        substitution[iterator] = step + extent.min
+        row_major = row_major * extent.extent + step
+        analyzer.bind(step, steps[step])
+    flat = tirx.const(0, "int64")
+    for extent, index in zip(buffer.ty.shape, indices):
+        flat = flat * extent + index
+    flat = tvm_ffi.structural_map(flat, (ir.Var, lambda var: substitution.get(var, var)))
+    flat = sym.iter_map_simplify(
+        [analyzer.simplify(flat)], steps, check_level="nocheck", analyzer=analyzer
+    )[0]
+    begin = analyzer.simplify(flat - row_major)
+    return None if any(var in steps for var in _variables(begin)) else begin
+
+
+def _variables(expression):
+    found = []
+    tvm_ffi.structural_walk(expression, (ir.Var, found.append))
+    return found
+
+
+def _is_true(predicate):
+    return sym.Analyzer().can_prove(predicate)

@@ -1,0 +1,53 @@
+"""K0's proof: a PrimFunc only reshapes when its body shows it.
+
+`relax.analysis.has_reshape_pattern` is not such a proof: it also accepts a body that writes half
+of its output, reads a strided source, leaves a second input unused, or takes a leading slice.
+"""
+
+from tvm import sym, tirx
+
+from .moves import element_count, moves
+
+
+def is_reshape_only(func):
+    """Whether a PrimFunc copies the whole of its one input, in order, to the whole of its output.
+
+    The identity counts. So does a chain of such copies through buffers of its own, which is what
+    fusion makes of several reshapes in a row.
+
+    Parameters
+    ----------
+    func : tvm.tirx.PrimFunc
+        In destination-passing style: the last buffer is the output.
+
+    Returns
+    -------
+    bool
+        True only when proved. Symbolic shapes are compared with TVM's analyzer.
+    """
+    buffers = [param for param in func.params if isinstance(param.ty, tirx.BufferType)]
+    if len(buffers) != 2:
+        return False
+    source, output = buffers
+    copies = [source]
+    for move in moves(func) or ():
+        written = any(move.dest.same_as(buffer) for buffer in copies)
+        if written or not any(move.source.same_as(buffer) for buffer in copies):
+            return False
+        if not _is_whole(move):
+            return False
+        copies.append(move.dest)
+    return copies[-1].same_as(output)
+
+
+def _is_whole(move):
+    """Whether a move takes all of its source to all of its destination."""
+    if move.dest_begin is None:
+        return False
+    analyzer = sym.Analyzer()
+    return (
+        analyzer.can_prove_equal(move.source_begin, 0)
+        and analyzer.can_prove_equal(move.dest_begin, 0)
+        and analyzer.can_prove_equal(move.count, element_count(move.source))
+        and analyzer.can_prove_equal(move.count, element_count(move.dest))
+    )

@@ -1,0 +1,10 @@
+"""The keys of the attributes that this project puts on functions, in one place."""
+
+#: On a PrimFunc (K0): it copies its whole input, in order, to its whole output.
+RESHAPE_ONLY = "reshape_only"
+
+#: On a Relax function: which of its outputs the source program itself makes share storage.
+SOURCE_ALIAS = "ta.source_alias"
+
+#: On a Relax function, TVM's own: the largest value of each symbolic size in its signature.
+UPPER_BOUNDS = "tir_var_upper_bound"

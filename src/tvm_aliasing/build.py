@@ -1,0 +1,223 @@
+"""Build a Relax module under one approach, and what can be asked of the result."""
+
+import tvm
+from tvm import relax
+
+from .approaches import approach as approach_of
+from .backends import backend_of
+from .errors import InputError, UnsupportedError
+from .measure.memory import measure_memory
+from .options import check_choice, pass_options
+from .pipeline import record_stages
+from .values import check_arguments, to_arrays, to_tensors
+
+
+def build(
+    mod,
+    approach="alias",
+    target="llvm",
+    *,
+    planner=None,
+    placement="late",
+    fused=True,
+    exec_mode="bytecode",
+    entry="main",
+    params=None,
+    donate=(),
+    outputs="copy",
+    dims=None,
+    verify=True,
+):
+    """Build a module under one approach.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        Relax; it is not changed.
+    approach : str
+        One of `approaches()`.
+    target : str, dict or tvm.target.Target
+    planner : str, optional
+        Storage planner; by default the approach's own.
+    placement : str
+        Where aliasing is introduced: `late`.
+    fused : bool or "moves-apart"
+        Whether operators are fused; `moves-apart` keeps kernels that only move data out of it.
+    exec_mode : str
+        `bytecode` or `compiled`.
+    entry : str
+        The function that `run`, `call` and `memory` are about.
+    params : dict of str to ndarray, optional
+        Weights by parameter name: bound, then not passed.
+    donate : sequence of str
+        Parameters whose storage the function may overwrite.
+    outputs : str
+        Output policy: `copy` gives each output a storage of its own.
+    dims : dict of str to int, optional
+        Largest value of symbolic sizes, by name.
+    verify : bool
+        Whether to look for hazards. Does nothing until the verifier is there.
+
+    Returns
+    -------
+    Built
+
+    Raises
+    ------
+    InputError
+        An option or the module cannot be used.
+    UnsupportedError
+        TVM, or this version of the project, cannot do it.
+    """
+    chosen = approach_of(approach)
+    check_choice("exec_mode", exec_mode)
+    options = pass_options(
+        target,
+        planner=planner,
+        placement=placement,
+        fused=fused,
+        entry=entry,
+        donate=donate,
+        outputs=outputs,
+        dims=dims,
+    )
+    if approach == "shipped" and fused is not True:
+        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
+    mod = _bind_params(_entry_checked(mod, entry), entry, params or {})
+    executable, stages = record_stages(
+        approach,
+        lambda: relax.build(
+            mod,
+            options.target,
+            relax_pipeline=chosen.pipeline(options),
+            exec_mode=exec_mode,
+        ),
+    )
+    return Built(mod, approach, options, exec_mode, executable, stages)
+
+
+def _entry_checked(mod, entry):
+    if not isinstance(mod, tvm.IRModule):
+        raise InputError(f"mod is {type(mod).__name__}: give a Relax IRModule")
+    names = [
+        name.name_hint
+        for name, function in mod.functions_items()
+        if isinstance(function, relax.Function)
+    ]
+    if entry not in names:
+        found = ", ".join(names) or "none"
+        raise InputError(f"the module has no Relax function {entry!r} (it has: {found})")
+    return mod
+
+
+def _bind_params(mod, entry, params):
+    """Bind weights to parameters of the entry function."""
+    if not params:
+        return mod
+    by_name = {param.name: param for param in mod[entry].params}
+    for name, value in params.items():
+        if name not in by_name:
+            raise InputError(f"params has {name!r}, and {entry} has no such parameter")
+        check_arguments([by_name[name]], [value])
+    return relax.transform.BindParams(entry, params)(mod)
+
+
+class Built:
+    """A module built under one approach.
+
+    Attributes
+    ----------
+    approach : str
+    stages : dict of str to IRModule
+        The module after `front`, `introduced` (what the approach did), `planned` and `vm`;
+        for `shipped` only the last two.
+    hazards : list
+        What the verifier found.
+    executable : tvm.relax.VMExecutable
+    """
+
+    def __init__(self, mod, approach, options, exec_mode, executable, stages):
+        self._source = mod
+        self._options = options
+        self._exec_mode = exec_mode
+        self._machine = None
+        self.approach = approach
+        self.executable = executable
+        self.stages = stages
+        self.hazards = []
+
+    def run(self, *arrays):
+        """Run the entry function.
+
+        Parameters
+        ----------
+        *arrays : ndarray
+            One for each parameter that is not bound; tuples nested as the function's.
+
+        Returns
+        -------
+        ndarray or tuple
+            Copies, nested as the function's result.
+
+        Raises
+        ------
+        InputError
+            The count, a shape, a dtype or a symbolic size is wrong.
+        """
+        self._check(arrays)
+        return to_arrays(self._call(to_tensors(arrays, self._device())))
+
+    def call(self, *tensors):
+        """Run the entry function on TVM tensors and return its own; nothing is copied."""
+        self._check(tensors)
+        return self._call(tensors)
+
+    def memory(self, *arrays):
+        """Measure one call.
+
+        Parameters
+        ----------
+        *arrays : ndarray
+            As for `run`.
+
+        Returns
+        -------
+        MemoryReport
+        """
+        self._check(arrays)
+        return measure_memory(self, to_tensors(arrays, self._device()))
+
+    def machine(self, **memory):
+        """A virtual machine of its own for the executable."""
+        return relax.VirtualMachine(self.executable, self._device(), **memory)
+
+    def bytecode_twin(self):
+        """The same build in bytecode, where each call of a kernel can be seen."""
+        if self._exec_mode == "bytecode":
+            return self
+        executable, stages = record_stages(
+            self.approach,
+            lambda: relax.build(
+                self._source,
+                self._options.target,
+                relax_pipeline=approach_of(self.approach).pipeline(self._options),
+            ),
+        )
+        return Built(self._source, self.approach, self._options, "bytecode", executable, stages)
+
+    @property
+    def entry(self):
+        """Name of the function that `run`, `call` and `memory` are about."""
+        return self._options.entry
+
+    def _device(self):
+        return backend_of(self._options.target).device()
+
+    def _check(self, arguments):
+        params = self._source[self.entry].params
+        return check_arguments(params, arguments, self._options.dims)
+
+    def _call(self, tensors):
+        if self._machine is None:
+            self._machine = self.machine()
+        return self._machine[self.entry](*tensors)

@@ -1,0 +1,99 @@
+"""The options of a build that concern passes, checked before any pass runs."""
+
+from dataclasses import dataclass, field
+
+from tvm.target import Target
+
+from .backends import backend_of, resolve_target
+from .errors import InputError, UnsupportedError
+
+#: option -> (values in use, values that are named by the design and not there yet)
+_CHOICES = {
+    "planner": (("tvm",), ("token", "arena")),
+    "placement": (("late",), ("early", "early-fenced")),
+    "fused": ((True, False, "moves-apart"), ()),
+    "exec_mode": (("bytecode", "compiled"), ()),
+    "outputs": (("copy",), ("share", "view", "alias_params")),
+}
+
+
+@dataclass(frozen=True)
+class PassOptions:
+    """What the passes of an approach depend on; `build` says what each option means."""
+
+    target: Target
+    planner: str = "tvm"
+    placement: str = "late"
+    fused: bool | str = True
+    entry: str = "main"
+    donate: tuple[str, ...] = ()
+    outputs: str = "copy"
+    dims: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def flat_scopes(self):
+        """Memory scopes of the target where a reshape leaves every byte in its place."""
+        return backend_of(self.target).flat_scopes
+
+
+def check_choice(option, value):
+    """Refuse a value that an option does not take.
+
+    Raises
+    ------
+    InputError
+        Nobody knows the value.
+    UnsupportedError
+        The value is planned and not there yet.
+    """
+    ready, planned = _CHOICES[option]
+    if any(value is known or (isinstance(known, str) and value == known) for known in ready):
+        return
+    if value in planned:
+        raise UnsupportedError(f"{option} {value!r} is not there yet: use {_listed(ready)}")
+    raise InputError(f"unknown {option} {value!r}: use {_listed(ready)}")
+
+
+def pass_options(
+    target,
+    *,
+    planner=None,
+    placement="late",
+    fused=True,
+    entry="main",
+    donate=(),
+    outputs="copy",
+    dims=None,
+):
+    """Check the options and make a `PassOptions` of them; `planner=None` is the default one."""
+    planner = "tvm" if planner is None else planner
+    for option, value in (
+        ("planner", planner),
+        ("placement", placement),
+        ("fused", fused),
+        ("outputs", outputs),
+    ):
+        check_choice(option, value)
+    if donate:
+        raise UnsupportedError("donate is not there yet: leave it out")
+    return PassOptions(
+        target=resolve_target(target),
+        planner=planner,
+        placement=placement,
+        fused=fused,
+        entry=entry,
+        donate=tuple(donate),
+        outputs=outputs,
+        dims=_checked_dims(dims or {}),
+    )
+
+
+def _checked_dims(dims):
+    for name, bound in dims.items():
+        if not isinstance(bound, int) or isinstance(bound, bool) or bound < 1:
+            raise InputError(f"dims[{name!r}] is {bound!r}: give the largest size, 1 or more")
+    return dict(dims)
+
+
+def _listed(values):
+    return ", ".join(map(str, values))

@@ -1,0 +1,73 @@
+"""K1: where execution is generated, do not run a kernel that K0 says only reshapes."""
+
+import tvm
+import tvm_ffi
+from tvm import ir, relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from ..attributes import RESHAPE_ONLY
+
+
+def memory_scope(tensor_type):
+    """The memory scope that a tensor type names; TVM's default is `global`."""
+    return tensor_type.vdevice.memory_scope if tensor_type.vdevice else "global"
+
+
+def keeps_bytes_in_place(source, result, flat_scopes):
+    """Whether a reshape from one tensor type to another leaves every byte where it is."""
+    return (
+        memory_scope(source) in flat_scopes
+        and memory_scope(result) in flat_scopes
+        and tvm_ffi.structural_equal(source.vdevice, result.vdevice)
+    )
+
+
+@mutator
+class _Elider(PyExprMutator):
+    def __init__(self, mod, flat_scopes):
+        super().__init__(mod)
+        self.flat_scopes = flat_scopes
+
+    def visit_call_(self, call):
+        call = super().visit_call_(call)
+        if not self._is_marked(call):
+            return call
+        # Symbolic sizes stand among the arguments: the tensor is not always the only one.
+        (source,) = (arg for arg in call.args[1] if isinstance(arg.ty, relax.TensorType))
+        result = call.ty_args[0]
+        if not keeps_bytes_in_place(source.ty, result, self.flat_scopes):
+            return call
+        return relax.op.reshape(source, result.shape)
+
+    def _is_marked(self, call):
+        """Ask the annotation, and nothing else."""
+        if not call.op.same_as(ir.Op.get("relax.call_tir")):
+            return False
+        function = self.builder_.get()[call.args[0]]
+        return bool(function.attrs and function.attrs.get(RESHAPE_ONLY, False))
+
+
+@tvm.transform.module_pass(opt_level=0, name="ElideReshapeOnly")
+class ElideReshapeOnly:
+    """Replace each call of a `reshape_only` PrimFunc by `relax.reshape`, which lowers to a view.
+
+    In contrast to TVM's `RewriteDataflowReshape` it proves nothing anew, and it also elides block
+    outputs, code outside dataflow blocks, and several fused reshapes in a row.
+
+    Parameters
+    ----------
+    flat_scopes : frozenset of str
+        Memory scopes of the target where a reshape leaves every byte in its place. Elsewhere the
+        kernel runs.
+    """
+
+    def __init__(self, flat_scopes):
+        self.flat_scopes = flat_scopes
+
+    def transform_module(self, mod, _context):
+        """Return the module with the calls replaced."""
+        elider = _Elider(mod, self.flat_scopes)
+        for name, function in mod.functions_items():
+            if isinstance(function, relax.Function):
+                elider.builder_.update_func(name, elider.visit_expr(function))
+        return elider.builder_.get()

@@ -1,0 +1,70 @@
+"""An approach as one TVM pass, and the module as it was after each stage of it."""
+
+import tvm
+from tvm.ir.instrument import pass_instrument
+
+from .approaches import approach as approach_of
+from .options import pass_options
+
+#: The pass that ends each stage. An approach's stages are passes that bear their names.
+_STAGE_ENDS = {stage: stage for stage in ("front", "introduced", "planned", "vm")}
+_STAGE_ENDS_IN_SHIPPED = {"LowerAllocTensor": "planned", "AttachGlobalSymbol": "vm"}
+
+
+def pipeline(approach, target, **options):
+    """An approach as one TVM pass, for `tvm.compile(mod, target, relax_pipeline=...)`.
+
+    Parameters
+    ----------
+    approach : str
+    target : str, dict or tvm.target.Target
+    **options
+        `planner`, `placement`, `fused`, `entry`, `donate`, `outputs` and `dims`, as for `build`.
+
+    Returns
+    -------
+    tvm.transform.Pass
+
+    Raises
+    ------
+    InputError, UnsupportedError
+    """
+    return approach_of(approach).pipeline(pass_options(target, **options))
+
+
+@pass_instrument
+class _StageRecorder:
+    def __init__(self, ends):
+        self.ends = ends
+        self.stages = {}
+
+    def run_after_pass(self, mod, info):
+        if info.name in self.ends:
+            self.stages[self.ends[info.name]] = mod.clone()
+
+
+def record_stages(approach, run):
+    """Run an approach's pipeline and keep the module after each stage.
+
+    Parameters
+    ----------
+    approach : str
+    run : callable
+        Applies the pipeline; called without arguments.
+
+    Returns
+    -------
+    tuple
+        What `run` returned, and the dict of stage name to IRModule.
+    """
+    recorder = _StageRecorder(_STAGE_ENDS_IN_SHIPPED if approach == "shipped" else _STAGE_ENDS)
+    current = tvm.transform.PassContext.current()
+    with tvm.transform.PassContext(
+        opt_level=current.opt_level,
+        required_pass=current.required_pass,
+        disabled_pass=current.disabled_pass,
+        instruments=[*(current.instruments or ()), recorder],
+        config=current.config,
+    ):
+        result = run()
+    return result, recorder.stages
