@@ -33,7 +33,7 @@ compare: setup ## The main job: all approaches side by side, as a table and buil
 
 # Both commands return at once, without a network, if their files are in the user's cache.
 setup: $(INSTALLED) ## The environment, the native helper and the model (needs a network; the jobs do not)
-	$(PY) -m tvm_aliasing.measure.native
+	$(PY) -c "from tvm_aliasing.measure import native; native.build()"
 	$(TA) models fetch basic-pitch
 
 test: setup ## pytest, then every notebook rerun and compared with its committed outputs

@@ -69,31 +69,41 @@ def build(
     UnsupportedError
         TVM, or this version of the project, cannot do it.
     """
-    chosen = approach_of(approach)
-    check_choice("exec_mode", exec_mode)
-    options = pass_options(
+    options = check_options(
+        approach,
         target,
         planner=planner,
         placement=placement,
         fused=fused,
+        exec_mode=exec_mode,
         entry=entry,
         donate=donate,
         outputs=outputs,
         dims=dims,
     )
-    if approach == "shipped" and fused is not True:
-        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
     mod = _bind_params(_entry_checked(mod, entry), entry, params or {})
-    executable, stages = record_stages(
-        approach,
-        lambda: relax.build(
-            mod,
-            options.target,
-            relax_pipeline=chosen.pipeline(options),
-            exec_mode=exec_mode,
-        ),
-    )
-    return Built(mod, approach, options, exec_mode, executable, stages)
+    return Built(mod, approach, options, exec_mode)
+
+
+def check_options(
+    approach="alias", target="llvm", *, exec_mode="bytecode", params=None, verify=True, **options
+):
+    """Check what `build` is called with, but for the module and `params`.
+
+    Returns
+    -------
+    PassOptions
+
+    Raises
+    ------
+    InputError, UnsupportedError
+    """
+    approach_of(approach)
+    check_choice("exec_mode", exec_mode)
+    checked = pass_options(target, **options)
+    if approach == "shipped" and checked.fused is not True:
+        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
+    return checked
 
 
 def _entry_checked(mod, entry):
@@ -136,15 +146,15 @@ class Built:
     executable : tvm.relax.VMExecutable
     """
 
-    def __init__(self, mod, approach, options, exec_mode, executable, stages):
+    def __init__(self, mod, approach, options, exec_mode):
         self._source = mod
         self._options = options
         self._exec_mode = exec_mode
+        self._linked = None
         self._machine = None
         self.approach = approach
-        self.executable = executable
-        self.stages = stages
         self.hazards = []
+        self.executable, self.stages = record_stages(approach, self._compile)
 
     def run(self, *arrays):
         """Run the entry function.
@@ -189,26 +199,34 @@ class Built:
 
     def machine(self, **memory):
         """A virtual machine of its own for the executable."""
-        return relax.VirtualMachine(self.executable, self._device(), **memory)
+        if self._linked is None:
+            self._linked = self.executable.jit()
+        return relax.VirtualMachine(self._linked, self._device(), **memory)
 
     def bytecode_twin(self):
         """The same build in bytecode, where each call of a kernel can be seen."""
         if self._exec_mode == "bytecode":
             return self
-        executable, stages = record_stages(
-            self.approach,
-            lambda: relax.build(
-                self._source,
-                self._options.target,
-                relax_pipeline=approach_of(self.approach).pipeline(self._options),
-            ),
-        )
-        return Built(self._source, self.approach, self._options, "bytecode", executable, stages)
+        return Built(self._source, self.approach, self._options, "bytecode")
 
     @property
     def entry(self):
         """Name of the function that `run`, `call` and `memory` are about."""
         return self._options.entry
+
+    def _compile(self):
+        try:
+            return relax.build(
+                self._source,
+                self._options.target,
+                relax_pipeline=approach_of(self.approach).pipeline(self._options),
+                exec_mode=self._exec_mode,
+            )
+        except (RuntimeError, ValueError, TypeError) as error:  # what TVM's own checks raise
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise UnsupportedError(
+                f"TVM cannot build this module under {self.approach}: {lines[-1].strip()}"
+            ) from error
 
     def _device(self):
         return backend_of(self._options.target).device()

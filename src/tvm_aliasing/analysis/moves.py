@@ -55,6 +55,8 @@ def is_compact(buffer):
     analyzer = sym.Analyzer()
     if not analyzer.can_prove_equal(buffer.ty.elem_offset, 0):
         return False
+    if buffer.ty.layout is not None and not buffer.ty.layout.is_trivial():
+        return False
     stride = tirx.const(1, "int64")
     for extent, declared in zip(reversed(buffer.ty.shape), reversed(buffer.ty.strides)):
         if not analyzer.can_prove_equal(declared, stride):
@@ -116,8 +118,19 @@ def _nests(body):
 
 
 def _nest(statement, loops):
+    threads = set()
     while isinstance(statement, tirx.For):
+        if statement.step is not None and not sym.Analyzer().can_prove_equal(statement.step, 1):
+            return None
+        if statement.thread_binding is not None:
+            # Two loops bound to one thread index run as one.
+            tag = statement.thread_binding.thread_tag
+            if tag in threads:
+                return None
+            threads.add(tag)
         extent = ir.Range.from_min_extent(statement.min, statement.extent)
+        if any(var in loops for part in (extent.min, extent.extent) for var in _variables(part)):
+            return None
         loops = {**loops, statement.loop_var: extent}
         statement = statement.body
     if isinstance(statement, tirx.BufferStore):
@@ -182,32 +195,43 @@ def _pieces(value, domain):
 
 
 def _split(condition, domain):
-    """Cut a domain where `bound <= iterator`, or the reverse, changes: (true part, false part)."""
-    analyzer = sym.Analyzer()
-    below = isinstance(condition, tirx.LT | tirx.GT)
-    if isinstance(condition, tirx.LE | tirx.LT):
-        low, high = condition.a, condition.b
-    elif isinstance(condition, tirx.GE | tirx.GT):
-        low, high = condition.b, condition.a
-    else:
-        return None
+    """Cut a domain where a comparison of an iterator changes: (true part, false part), or None."""
     for iterator, extent in domain.items():
-        end = extent.min + extent.extent
-        if high.same_as(iterator):  # low <= iterator, or low < iterator
-            cut, upper_is_true = (low + 1 if below else low), True
-        elif low.same_as(iterator):  # iterator <= high, or iterator < high
-            cut, upper_is_true = (high if below else high + 1), False
-        else:
+        found = _cut(condition, iterator, extent)
+        if found is None:
             continue
+        cut, upper_is_true = found
+        analyzer = sym.Analyzer()
         for var in _variables(cut):
             if var in domain:
                 return None
             analyzer.bind(var, ir.Range(0, tirx.max_value(var.ty.dtype)))
+        end = extent.min + extent.extent
         if not (analyzer.can_prove(extent.min <= cut) and analyzer.can_prove(cut <= end)):
             return None
         lower = {**domain, iterator: ir.Range.from_min_extent(extent.min, cut - extent.min)}
         upper = {**domain, iterator: ir.Range.from_min_extent(cut, end - cut)}
         return (upper, lower) if upper_is_true else (lower, upper)
+    return None
+
+
+def _cut(condition, iterator, extent):
+    """Where a condition on an iterator changes, and whether it holds from there on, or None."""
+    if isinstance(condition, tirx.LE | tirx.LT):
+        low, high = condition.a, condition.b
+    elif isinstance(condition, tirx.GE | tirx.GT):
+        low, high = condition.b, condition.a
+    elif isinstance(condition, tirx.EQ) and condition.a.same_as(iterator):
+        # As a stack is legalised: it holds at the last value that is left.
+        last = sym.Analyzer().can_prove_equal(condition.b + 1, extent.min + extent.extent)
+        return (condition.b, True) if last else None
+    else:
+        return None
+    strict = isinstance(condition, tirx.LT | tirx.GT)
+    if high.same_as(iterator):  # low <= iterator, or low < iterator
+        return (low + 1 if strict else low), True
+    if low.same_as(iterator):  # iterator <= high, or iterator < high
+        return (high if strict else high + 1), False
     return None
 
 
@@ -225,7 +249,10 @@ def _move(store, load, domain):
     source_begin = _begin(source, load.indices, domain)
     if source_begin is None:
         return None
-    return Move(source, dest, source_begin, _begin(dest, store.indices, domain), count)
+    dest_begin = _begin(dest, store.indices, domain)
+    if dest_begin is None and not _is_box(store.indices, domain):
+        return None
+    return Move(source, dest, source_begin, dest_begin, count)
 
 
 def _begin(buffer, indices, domain):
@@ -247,6 +274,16 @@ def _begin(buffer, indices, domain):
     )[0]
     begin = analyzer.simplify(flat - row_major)
     return None if any(var in steps for var in _variables(begin)) else begin
+
+
+def _is_box(indices, domain):
+    """Whether an access runs through a box of its buffer in order, as a concat's writes do."""
+    analyzer = sym.Analyzer()
+    return len(indices) == len(domain) and not any(
+        var in domain
+        for index, iterator in zip(indices, domain)
+        for var in _variables(analyzer.simplify(index - iterator))
+    )
 
 
 def _variables(expression):

@@ -36,6 +36,9 @@ def is_reshape_only(func):
             return False
         if not _is_whole(move):
             return False
+        # In a thread's own memory, say, what is read need not be what was written.
+        if not move.dest.same_as(output) and move.dest.ty.storage_scope != "global":
+            return False
         copies.append(move.dest)
     return copies[-1].same_as(output)
 

@@ -12,12 +12,18 @@ from tvm import ir, relax
 _VIEW_OPS = (
     "relax.memory.view",
     "relax.memory.ensure_zero_offset",
-    "relax.memory.alloc_tensor",
-    "relax.vm.alloc_tensor",
 )
 #: `relax.reshape` means a value in a source program and a view once reshapes have been elided.
 _ELIDED_OPS = (*_VIEW_OPS, "relax.reshape")
-_EXTERN_OPS = ("relax.call_pure_packed", "relax.call_builtin_with_ctx", "relax.invoke_closure")
+_EXTERN_OPS = (
+    "relax.call_pure_packed",
+    "relax.call_inplace_packed",
+    "relax.call_builtin_with_ctx",
+    "relax.call_py_func",
+    "relax.make_closure",
+    "relax.invoke_closure",
+    "relax.invoke_pure_closure",
+)
 
 
 @dataclass(frozen=True)
@@ -110,9 +116,7 @@ class StorageRoots:
     def _of_function_call(self, call, callee):
         if any(callee.same_as(active) for active in self._active):
             return self._any_argument(call)
-        summary = StorageRoots(
-            self._mod, callee, elided=self._elided, _active=self._active
-        ).result
+        summary = StorageRoots(self._mod, callee, elided=self._elided, _active=self._active).result
 
         site = next(self._sites)
 

@@ -70,8 +70,11 @@ def measure_memory(built, tensors):
     """
     planned_module = built.stages["planned"]
     sizes = check_arguments(planned_module[built.entry].params, tensors)
-    peak, retained = _peak_and_retained(built, tensors)
-    kernels, copy_kernels, bytes_copied = _count_kernels(built.bytecode_twin(), tensors)
+    counter = _KernelCounter(planned_module)
+    twin = built.bytecode_twin()
+    peak, retained = _peak_and_retained(twin, tensors, counter)
+    if twin is not built:
+        peak, retained = _peak_and_retained(built, tensors)
     return MemoryReport(
         requested=_allocated(planned_module, built.entry, _tensor_bytes, sizes),
         planned=_allocated(planned_module, built.entry, _storage_bytes, sizes),
@@ -80,9 +83,9 @@ def measure_memory(built, tensors):
         workspace=None,
         live_bound=None,
         value_bound=None,
-        kernels=kernels,
-        copy_kernels=copy_kernels,
-        bytes_copied=bytes_copied,
+        kernels=counter.kernels,
+        copy_kernels=counter.copy_kernels,
+        bytes_copied=counter.bytes_copied,
     )
 
 
@@ -129,43 +132,45 @@ def _tensor_bytes(call):
     return None
 
 
-def _peak_and_retained(built, tensors):
+def _peak_and_retained(built, tensors, instrument=None):
     """Bytes at the peak of a call in a machine of its own, and after it with the result kept."""
     native.load()
     live, peak, reset = (
         tvm.get_global_func(f"tvm_aliasing.{name}")
         for name in ("live_bytes", "peak_bytes", "reset_peak")
     )
+    machine = built.machine(memory_cfg="naive")
+    if instrument is not None:
+        machine.set_instrument(instrument)
     before = live()
     reset()
-    result = built.machine(memory_cfg="naive")[built.entry](*tensors)
+    result = machine[built.entry](*tensors)
+    del machine  # it holds its last result and what it has not dropped yet
     peak_bytes, retained = peak() - before, live() - before
     del result
     return peak_bytes, retained
 
 
-def _count_kernels(built, tensors):
-    """(kernels, copy kernels, bytes that these write) of a call of a bytecode build."""
-    written = {
-        name.name_hint: _written_by_moves(function)
-        for name, function in built.stages["planned"].functions_items()
-        if isinstance(function, tirx.PrimFunc)
-    }
-    kernels = copy_kernels = bytes_copied = 0
+class _KernelCounter:
+    """Counts the kernels of a call: an instrument of the virtual machine."""
 
-    def see(_function, name, before, _result, *arguments):
-        nonlocal kernels, copy_kernels, bytes_copied
-        if before and name in written:
-            kernels += 1
-            if written[name] is not None:
-                copy_kernels += 1
-                bytes_copied += sum(_bytes(arguments[i]) for i in written[name])
-        return 0  # run it
+    def __init__(self, planned_module):
+        self.kernels = self.copy_kernels = self.bytes_copied = 0
+        # Functions that compute shapes come later in the pipeline and are not in this module.
+        self._written = {
+            name.name_hint: _written_by_moves(function)
+            for name, function in planned_module.functions_items()
+            if isinstance(function, tirx.PrimFunc)
+        }
 
-    machine = built.machine()
-    machine.set_instrument(see)
-    machine[built.entry](*tensors)
-    return kernels, copy_kernels, bytes_copied
+    def __call__(self, _function, name, before, _result, *arguments):
+        if before and name in self._written:
+            self.kernels += 1
+            written = self._written[name]
+            if written is not None:
+                self.copy_kernels += 1
+                self.bytes_copied += sum(_bytes(arguments[i]) for i in written)
+        return 0  # TVM's code for "go on"
 
 
 def _written_by_moves(function):

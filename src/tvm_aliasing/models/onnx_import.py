@@ -1,6 +1,5 @@
 """ONNX models through TVM's importer, and ONNX Runtime as the reference for them."""
 
-import gc
 import importlib
 import re
 import warnings
@@ -138,14 +137,13 @@ def _fixed_shapes(path, graph, dims):
 
 def _import(model, shapes):
     """Return ((mod, params), None), or (None, the reason why TVM refuses the model)."""
-    reason = None
     with silenced() as printed, warnings.catch_warnings(action="ignore"):
+        # The error goes out of scope in here: TVM's block builder, which its traceback holds,
+        # logs when it is released.
         try:
             return _import_or_raise(model, shapes), None
         except Exception as err:
             reason = _first_line(err)
-        # The traceback holds TVM's block builder, which logs when it is released.
-        gc.collect()
     failing = re.search(r"Error converting operator (\w+)", printed.getvalue())
     return None, f"operator {failing[1]}: {reason}" if failing else reason
 

@@ -1,5 +1,6 @@
 """Relax modules from Python files and from TVM's JSON."""
 
+import gc
 import re
 import subprocess
 import sys
@@ -49,15 +50,40 @@ def load_py(path, dims):
     -------
     Model
     """
+    defined = execute_file(path)
+    mod = _only_module(path, defined)
+    return _model(path, mod, dims, *map(defined.get, ("params", "inputs", "expected")))
+
+
+def execute_file(path):
+    """Run a Python file that may hold TVMScript and return what it defines.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it raises.
+    """
+    if not path.is_file():
+        raise InputError(f"no such file: {path}")
     module = types.ModuleType(f"_tvm_aliasing_model_{path.stem}")
     module.__file__ = str(path)
     with silenced():
         problem = _execute(path, module)
+        if problem:
+            # The traceback holds TVM's parser in a reference cycle, and the block builder in it
+            # logs when it is released: that must happen in here.
+            gc.collect()
     if problem:
         raise InputError(problem)
-    defined = vars(module)
-    mod = _only_module(path, defined)
-    return _model(path, mod, dims, *map(defined.get, ("params", "inputs", "expected")))
+    return vars(module)
 
 
 def load_json(path, dims):
@@ -89,11 +115,7 @@ def load_json(path, dims):
 
 
 def _execute(path, module):
-    """Run the file and return what went wrong, in a line, or None.
-
-    Only text leaves this function. The traceback holds TVM's parser, which logs when it is
-    released: that must happen while the caller still has the output silenced.
-    """
+    """Run the file and return what went wrong, in a line, or None."""
     # TVMScript looks up the source of a class through sys.modules.
     sys.modules[module.__name__] = module
     try:

