@@ -11,6 +11,7 @@ import tvm
 from tvm import relax
 from tvm.relax import transform
 
+from .errors import InputError, UnsupportedError
 from .options import PassOptions
 from .passes.annotate_reshape_only import AnnotateReshapeOnly
 from .passes.bound_symbolic_sizes import BoundSymbolicSizes

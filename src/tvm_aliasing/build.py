@@ -5,6 +5,7 @@ from tvm import relax
 
 from .approaches import approach as approach_of
 from .backends import backend_of
+from .dims import check_dims, symbolic_dims
 from .errors import InputError, UnsupportedError
 from .measure.memory import measure_memory
 from .options import check_choice, pass_options
@@ -81,7 +82,9 @@ def build(
         outputs=outputs,
         dims=dims,
     )
-    mod = _bind_params(_entry_checked(mod, entry), entry, params or {})
+    mod = _entry_checked(mod, entry)
+    check_dims(entry, symbolic_dims(mod[entry]), options.dims)
+    mod = _bind_params(mod, entry, params or {})
     return Built(mod, approach, options, exec_mode)
 
 

@@ -1,7 +1,9 @@
 """The command line: `python -m tvm_aliasing`."""
 
 import argparse
+import os
 import sys
+from pathlib import Path
 
 from .approaches import approaches
 from .errors import AliasingError, InputError, UnsupportedError
@@ -96,6 +98,8 @@ def _compare(options):
     from .models import models
     from .workloads import workloads
 
+    for path in filter(None, (options.json, options.figure)):
+        _check_writable(path)
     programs = options.programs or [
         *workloads(),
         *(known.name for known in models() if known.fetched),
@@ -163,6 +167,12 @@ def _dims(pairs):
             raise InputError(f"--dim {pair}: give NAME=SIZE, a size of 1 or more")
         dims[name] = int(size)
     return dims
+
+
+def _check_writable(path):
+    """Refuse a place for results before hours are spent on them."""
+    if path != "-" and not os.access(Path(path).parent, os.W_OK):
+        raise InputError(f"cannot write {path}: its folder is not there or not writable")
 
 
 def _write(path, data):

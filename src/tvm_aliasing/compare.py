@@ -10,6 +10,7 @@ from . import isolate
 from .agreement import agrees
 from .approaches import approaches as approach_names
 from .build import build, check_options
+from .dims import check_dims, require_dims, symbolic_dims
 from .errors import InputError
 from .measure.memory_map import Lifetime, memory_map
 from .measure.provenance import provenance
@@ -168,32 +169,33 @@ def _settings(approaches, build_options):
 def _subject(program, inputs, dims, entry):
     if isinstance(program, tvm.IRModule):
         if inputs is None:
+            require_dims("the module", symbolic_dims(program[entry]), dims or {})
             inputs = seeded_inputs(program[entry], {}, dims or {})
         program = Model(name="module", mod=program, params={}, inputs=inputs, dims=dims or {})
     elif inputs is not None:
         raise InputError("inputs goes with an IRModule: a workload or a model has its own")
     if isinstance(program, Workload):
-        return _from_workload(program, None)
+        return _from_workload(program, dims)
     if isinstance(program, Model):
-        return _from_model(program, None)
+        return _from_model(program)
     return _found(str(program), dims)
 
 
 def _found(where, dims):
     """The program of a name or path."""
     if where in workloads():
-        return _from_workload(workload(where), where)
-    if where in [known.name for known in models()]:
-        return _from_model(
-            model(where), where, path=next(k for k in models() if k.name == where).path
-        )
+        return _from_workload(workload(where), dims, where)
+    known = {entry.name: entry.path for entry in models()}
+    if where in known:
+        return _from_model(model(where), where, path=known[where])
     if "/" not in where and "." not in where:
-        known = ", ".join([*workloads(), *(known.name for known in models())])
-        raise InputError(f"no workload or model {where!r}: use a file, or one of {known}")
+        names = ", ".join([*workloads(), *known])
+        raise InputError(f"no workload or model {where!r}: use a file, or one of {names}")
     return _from_model(load_model(where, dims), where, path=where)
 
 
-def _from_workload(found, where):
+def _from_workload(found, dims, where=None):
+    check_dims(found.name, symbolic_dims(found.mod["main"]), dims or {})
     return _Subject(
         name=found.name,
         mod=found.mod,
@@ -201,12 +203,12 @@ def _from_workload(found, where):
         inputs=found.inputs,
         expected=found.expected,
         reference="NumPy",
-        dims=found.dims,
+        dims={**found.dims, **(dims or {})},
         where=where,
     )
 
 
-def _from_model(found, where, path=None):
+def _from_model(found, where=None, path=None):
     if found.expected is not None:
         expected, reference = found.expected, "given with the program"
     elif path is not None and str(path).endswith(".onnx"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tvm.target import Target
 
 from .backends import backend_of, resolve_target
+from .dims import check_sizes
 from .errors import InputError, UnsupportedError
 
 #: option -> (values in use, values that are named by the design and not there yet)
@@ -74,6 +75,7 @@ def pass_options(
         ("outputs", outputs),
     ):
         check_choice(option, value)
+    check_sizes(dims or {})
     if donate:
         raise UnsupportedError("donate is not there yet: leave it out")
     return PassOptions(
@@ -84,15 +86,8 @@ def pass_options(
         entry=entry,
         donate=tuple(donate),
         outputs=outputs,
-        dims=_checked_dims(dims or {}),
+        dims=dict(dims or {}),
     )
-
-
-def _checked_dims(dims):
-    for name, bound in dims.items():
-        if not isinstance(bound, int) or isinstance(bound, bool) or bound < 1:
-            raise InputError(f"dims[{name!r}] is {bound!r}: give the largest size, 1 or more")
-    return dict(dims)
 
 
 def _listed(values):

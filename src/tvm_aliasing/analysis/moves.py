@@ -151,6 +151,8 @@ def _nest(statement, loops):
 
 def _covers(realize, domain, loops):
     """Whether the loops run a block once at each point of its domain."""
+    if any(map(_divides_backwards, realize.iter_values)):
+        return False
     analyzer = sym.Analyzer()
     found = sym.detect_iter_map(
         list(realize.iter_values),
@@ -201,12 +203,12 @@ def _split(condition, domain):
         if found is None:
             continue
         cut, upper_is_true = found
+        end = extent.min + extent.extent
         analyzer = sym.Analyzer()
-        for var in _variables(cut):
+        for var in {*_variables(cut), *_variables(end)}:
             if var in domain:
                 return None
-            analyzer.bind(var, ir.Range(0, tirx.max_value(var.ty.dtype)))
-        end = extent.min + extent.extent
+            analyzer.bind(var, ir.Range(0, tirx.max_value(var.ty.dtype)))  # sizes
         if not (analyzer.can_prove(extent.min <= cut) and analyzer.can_prove(cut <= end)):
             return None
         lower = {**domain, iterator: ir.Range.from_min_extent(extent.min, cut - extent.min)}
@@ -217,21 +219,26 @@ def _split(condition, domain):
 
 def _cut(condition, iterator, extent):
     """Where a condition on an iterator changes, and whether it holds from there on, or None."""
-    if isinstance(condition, tirx.LE | tirx.LT):
-        low, high = condition.a, condition.b
-    elif isinstance(condition, tirx.GE | tirx.GT):
-        low, high = condition.b, condition.a
-    elif isinstance(condition, tirx.EQ) and condition.a.same_as(iterator):
+    analyzer = sym.Analyzer()
+    if isinstance(condition, tirx.EQ) and condition.a.same_as(iterator):
         # As a stack is legalised: it holds at the last value that is left.
-        last = sym.Analyzer().can_prove_equal(condition.b + 1, extent.min + extent.extent)
+        last = analyzer.can_prove_equal(condition.b + 1, extent.min + extent.extent)
         return (condition.b, True) if last else None
+    if isinstance(condition, tirx.LE | tirx.LT):
+        margin = condition.b - condition.a
+    elif isinstance(condition, tirx.GE | tirx.GT):
+        margin = condition.a - condition.b
     else:
         return None
-    strict = isinstance(condition, tirx.LT | tirx.GT)
-    if high.same_as(iterator):  # low <= iterator, or low < iterator
-        return (low + 1 if strict else low), True
-    if low.same_as(iterator):  # iterator <= high, or iterator < high
-        return (high if strict else high + 1), False
+    if isinstance(condition, tirx.LT | tirx.GT):
+        margin = margin - 1
+    # The condition holds where 0 <= margin: from a value of the iterator on, or up to one.
+    begin = analyzer.simplify(iterator - margin)
+    if iterator not in _variables(begin):
+        return begin, True
+    end = analyzer.simplify(iterator + margin + 1)
+    if iterator not in _variables(end):
+        return end, False
     return None
 
 
@@ -269,9 +276,10 @@ def _begin(buffer, indices, domain):
     for extent, index in zip(buffer.ty.shape, indices):
         flat = flat * extent + index
     flat = tvm_ffi.structural_map(flat, (ir.Var, lambda var: substitution.get(var, var)))
-    flat = sym.iter_map_simplify(
-        [analyzer.simplify(flat)], steps, check_level="nocheck", analyzer=analyzer
-    )[0]
+    flat = analyzer.simplify(flat)
+    if _divides_backwards(flat):
+        return None
+    flat = sym.iter_map_simplify([flat], steps, check_level="nocheck", analyzer=analyzer)[0]
     begin = analyzer.simplify(flat - row_major)
     return None if any(var in steps for var in _variables(begin)) else begin
 
@@ -284,6 +292,27 @@ def _is_box(indices, domain):
         for index, iterator in zip(indices, domain)
         for var in _variables(analyzer.simplify(index - iterator))
     )
+
+
+def _divides_backwards(expression):
+    """Whether something falls below a division: there TVM's iteration maps come out wrong.
+
+    With `v < 24` they make `18 - v` of `(23 - v) // 6 * 6 + (23 - v) % 6`.
+    """
+    found = []
+
+    def see_division(division):
+        tvm_ffi.structural_walk(division, ((tirx.Sub, see_difference), (tirx.IntImm, see_number)))
+
+    def see_difference(difference):
+        found.extend(_variables(difference.b))
+
+    def see_number(number):
+        found.extend([number] if number.value < 0 else [])
+
+    divisions = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
+    tvm_ffi.structural_walk(expression, [(kind, see_division) for kind in divisions])
+    return bool(found)
 
 
 def _variables(expression):

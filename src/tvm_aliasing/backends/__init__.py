@@ -30,7 +30,7 @@ def resolve_target(target):
     if not isinstance(target, tvm.target.Target):
         try:
             target = tvm.target.Target(target)
-        except (ValueError, TypeError, tvm.error.TVMError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:
             known = ", ".join(sorted(BACKENDS))
             raise InputError(f"unknown target {target!r}: use one of {known}") from error
     backend_of(target)

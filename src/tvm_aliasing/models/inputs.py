@@ -38,46 +38,6 @@ def seeded_array(name, shape, dtype, seed=0):
     raise UnsupportedError(f"parameter {name} has dtype {dtype}: no inputs can be made for it")
 
 
-def check_dims(source, needed, dims):
-    """Raise InputError unless `dims` names known dimensions only, with sizes of at least 1.
-
-    Parameters
-    ----------
-    source : str
-        The file, for the message.
-    needed : dict of str to str
-        The dynamic dimensions by name; the value says where each occurs.
-    dims : dict of str to int
-    """
-    for name, size in dims.items():
-        if name not in needed:
-            known = ", ".join(needed) or "none, all its shapes are fixed"
-            raise InputError(f"{source} has no dimension {name!r}; its dynamic dimensions: {known}")
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"dimension {name} must be an integer of at least 1, not {size!r}")
-
-
-def require_dims(source, needed, dims):
-    """Raise InputError if a dimension of `needed` has no size in `dims`."""
-    missing = {name: where for name, where in needed.items() if name not in dims}
-    if missing:
-        places = ", ".join(f"{name} ({where})" for name, where in missing.items())
-        flags = " ".join(f"--dim {name}=4" for name in missing)
-        raise InputError(
-            f"{source} has dynamic dimensions without a size: {places}; give each one, for"
-            f" example {flags}"
-        )
-
-
-def symbolic_dims(func):
-    """Return the symbolic dimensions of a function's parameters and where each occurs first."""
-    found = {}
-    for param in func.params:
-        for var in relax.analysis.tir_vars_in_type(param.ty):
-            found.setdefault(var.name, f"in {param.name}")
-    return found
-
-
 def seeded_inputs(func, params, dims):
     """Return a seeded input for each parameter of `func` that `params` does not name.
 

@@ -7,8 +7,9 @@ import warnings
 import tvm
 from tvm import relax, tirx
 
+from ..dims import check_dims, require_dims
 from ..errors import InputError, UnsupportedError
-from .inputs import check_dims, require_dims, seeded_inputs
+from .inputs import seeded_inputs
 from .model import Model
 from .quiet import silenced
 

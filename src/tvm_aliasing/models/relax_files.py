@@ -11,8 +11,9 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..dims import check_dims, require_dims, symbolic_dims
 from ..errors import InputError, UnsupportedError
-from .inputs import check_dims, require_dims, seeded_inputs, symbolic_dims
+from .inputs import seeded_inputs
 from .model import Model
 from .quiet import silenced
 
