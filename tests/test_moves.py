@@ -234,6 +234,12 @@ def condition_on_a_middle_element(A: T.Buffer((8,), "float32"), B: T.Buffer((8,)
 
 
 @T.prim_func(s_tir=True)
+def condition_on_data(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        B[i] = T.if_then_else(A[0] <= i, A[i], A[0])
+
+
+@T.prim_func(s_tir=True)
 def within_its_buffer(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(4):
         B[i] = B[i + 4]
@@ -249,6 +255,7 @@ def within_its_buffer(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")
         backwards_below_a_division,
         one_branch_is_computed,
         condition_on_a_middle_element,
+        condition_on_data,
         within_its_buffer,
     ],
     ids=lambda func: func.attrs["global_symbol"],

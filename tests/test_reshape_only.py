@@ -532,7 +532,7 @@ def flatten_symbolic(a: T.handle, b: T.handle):
 
 @marked
 @T.prim_func(s_tir=True)
-def size_as_an_argument(a: T.handle, b: T.handle, n: T.int64):
+def size_as_an_argument(a: T.handle, n: T.int64, b: T.handle):
     A = T.match_buffer(a, (n, T.int64(4)), "float32")
     B = T.match_buffer(b, (n * T.int64(4),), "float32")
     for i in range(n * T.int64(4)):

@@ -29,5 +29,7 @@ def agrees(actual, expected):
     actual, expected = np.asarray(actual), np.asarray(expected)
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return False
-    rtol, atol = TOLERANCE.get(expected.dtype.name, (0, 0))
+    if expected.dtype.name not in TOLERANCE:
+        return np.array_equal(actual, expected)  # allclose would compare integers as floats
+    rtol, atol = TOLERANCE[expected.dtype.name]
     return bool(np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True))

@@ -7,6 +7,7 @@ from .approaches import approach as approach_of
 from .backends import backend_of
 from .dims import check_dims, symbolic_dims
 from .errors import InputError, UnsupportedError
+from .measure import native
 from .measure.memory import measure_memory
 from .options import check_choice, pass_options
 from .pipeline import record_stages
@@ -202,6 +203,8 @@ class Built:
 
     def machine(self, **memory):
         """A virtual machine of its own for the executable."""
+        if self._exec_mode == "compiled":
+            native.load()  # compiled code looks its allocator up once: too late when measuring
         if self._linked is None:
             self._linked = self.executable.jit()
         return relax.VirtualMachine(self._linked, self._device(), **memory)

@@ -69,6 +69,5 @@ def _outcome(module, inputs, expected, approach, build_options):
         else:
             right = agrees(built.run(*inputs), expected)
     except Exception as error:  # whatever TVM raises is the outcome
-        lines = str(error).strip().splitlines() or ["no message"]
-        return "raised", f"{type(error).__name__}: {lines[-1].strip()}"
+        return "raised", isolate.told(error)
     return ("ok", "") if right else ("wrong", "the result differs from what NumPy computes")

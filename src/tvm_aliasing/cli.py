@@ -20,7 +20,10 @@ def main(arguments=None):
     int
         The exit code: 0, or 2 where the input cannot be used.
     """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        if arguments and arguments[0] in NOT_THERE_YET:
+            raise UnsupportedError(f"{arguments[0]} is not there yet: see --help for what is")
         options = _parser().parse_args(arguments)
         return options.run(options) or 0
     except AliasingError as error:
@@ -28,8 +31,15 @@ def main(arguments=None):
         return 2
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that says in one line what is wrong."""
+
+    def error(self, message):
+        raise InputError(f"{message}: see {self.prog} --help")
+
+
 def _parser():
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m tvm_aliasing",
         description="K0 annotation beside aliasing in the IR, as passes on TVM.",
     )
@@ -39,9 +49,7 @@ def _parser():
     command.set_defaults(run=_workloads)
     _add_models(commands)
     for name in NOT_THERE_YET:
-        command = commands.add_parser(name, help="not there yet", add_help=False)
-        command.add_argument("rest", nargs=argparse.REMAINDER)
-        command.set_defaults(run=_not_there_yet, command=name)
+        commands.add_parser(name, help="not there yet")
     return parser
 
 
@@ -98,7 +106,7 @@ def _compare(options):
     from .models import models
     from .workloads import workloads
 
-    for path in filter(None, (options.json, options.figure)):
+    for path in (options.json if options.json != "-" else None, options.figure):
         _check_writable(path)
     programs = options.programs or [
         *workloads(),
@@ -118,14 +126,14 @@ def _compare(options):
         dims=_dims(options.dim),
         verify=not options.no_verify,
     )
-    if options.figure:
-        _write(options.figure, record.memory_map()._repr_png_())
     if options.json == "-":
         print(record.to_json())
     else:
         if options.json:
             _write(options.json, record.to_json().encode() + b"\n")
         print(record.table().to_string(index=False, na_rep="-"))
+    if options.figure:  # the last: where nothing was right there is a table, and nothing to draw
+        _write(options.figure, record.memory_map()._repr_png_())
     return 0
 
 
@@ -151,10 +159,6 @@ def _fetch_model(options):
     print(fetch(options.name))
 
 
-def _not_there_yet(options):
-    raise UnsupportedError(f"{options.command} is not there yet")
-
-
 def _fused(text):
     return {"true": True, "false": False}.get(text, text)
 
@@ -171,12 +175,19 @@ def _dims(pairs):
 
 def _check_writable(path):
     """Refuse a place for results before hours are spent on them."""
-    if path != "-" and not os.access(Path(path).parent, os.W_OK):
-        raise InputError(f"cannot write {path}: its folder is not there or not writable")
+    if path is None:
+        return
+    if path == "-":
+        raise InputError("a figure cannot go to standard output: name a file")
+    place = Path(path).resolve()
+    if place.exists() and not place.is_file():
+        raise InputError(f"cannot write {path}: it is there and not a file: name another")
+    if not (place.parent.is_dir() and os.access(place.parent, os.W_OK)):
+        raise InputError(f"cannot write {path}: its folder is not there or not writable: name another")
 
 
 def _write(path, data):
     try:
-        write_whole(path, data)
+        write_whole(Path(path).resolve(), data)  # a link stays one
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error

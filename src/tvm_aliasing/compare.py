@@ -2,23 +2,25 @@
 
 import itertools
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import tvm
+from tvm import relax
 
 from . import isolate
 from .agreement import agrees
 from .approaches import approaches as approach_names
 from .build import build, check_options
 from .dims import check_dims, require_dims, symbolic_dims
-from .errors import InputError
+from .errors import AliasingError, InputError, UnsupportedError
 from .measure.memory_map import Lifetime, memory_map
 from .measure.provenance import provenance
 from .measure.reference import unplanned_result
-from .models import Model, load_model, model, models
-from .models import onnx_reference
+from .models import Model, load_model, model, models, onnx_reference
 from .models.inputs import seeded_inputs
+from .models.quiet import silenced
 from .results.record import Record
+from .values import check_arguments
 from .workloads import Workload, workload, workloads
 
 #: Options that may be lists: every combination is run.
@@ -54,28 +56,29 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
         For an IRModule; by default seeded random arrays.
     **build_options
         As for `build`; `planner`, `placement`, `fused`, `exec_mode`, `outputs` and `target` may be
-        lists.
+        lists. `params` goes with an IRModule.
 
     Returns
     -------
     Record
-        One row for each program, approach and combination of options. A row whose result is wrong
-        or whose process died has no memory figures.
+        One row for each program, approach and combination of options. A row whose result is wrong,
+        that raised or whose process died has no memory figures; its label says which.
 
     Raises
     ------
     InputError, UnsupportedError
     """
-    dims = build_options.get("dims")
-    subjects = [
-        _subject(program, inputs, dims, build_options.get("entry", "main"))
-        for program in _listed(mods_or_workloads)
-    ]
+    params = build_options.pop("params", None)
     settings = _settings(approaches, build_options)
+    subjects = _named_apart(
+        _subject(program, inputs, params, build_options) for program in _listed(mods_or_workloads)
+    )
+    if not subjects or not settings:
+        raise InputError("nothing to compare: name a program, an approach and a value of each axis")
     rows, maps = [], []
     for subject in subjects:
         for row, lifetimes in _measured(subject, settings, build_options):
-            rows.append(row)
+            rows.append({**row, "workload": subject.name})
             maps.append(lifetimes)
     facts = provenance()
     facts["references"] = {subject.name: subject.reference for subject in subjects}
@@ -84,7 +87,7 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
 
 def row_results(where, settings, dims, fixed):
     """Yield `(row, memory map)` for each setting; runs in the process of its own."""
-    subject = _found(where, dims)
+    subject = _found(where, dims, fixed.get("entry", "main"))
     for setting in settings:
         yield _row(subject, setting, fixed)
 
@@ -113,16 +116,23 @@ def _measured(subject, settings, build_options):
                 if pending:
                     _progress(f"{subject.name}: {pending[0]['approach']}")
         except isolate.Died as death:
-            yield _blank_row(subject, pending[0], fixed, f"died: {death}"), None
-            pending = pending[1:]
+            if pending:  # else all is measured, and the process died as it ended
+                yield _blank_row(subject, pending[0], fixed, f"died: {death}"), None
+                pending = pending[1:]
     _progress("")
 
 
 def _row(subject, setting, fixed):
-    built = build(subject.mod, **setting, **fixed, params=subject.params, dims=subject.dims)
     row = _blank_row(subject, setting, fixed, "run on a CPU")
+    try:
+        built = build(subject.mod, **setting, **fixed, params=subject.params, dims=subject.dims)
+        result = built.run(*subject.inputs)
+    except AliasingError:
+        raise
+    except Exception as error:  # whatever TVM raises costs this row only
+        return {**row, "label": f"raised: {isolate.told(error)}"}, None
     row["ran"] = True
-    row["correct"] = agrees(built.run(*subject.inputs), subject.expected)
+    row["correct"] = agrees(result, subject.expected)
     if not row["correct"]:
         return row, None
     row["memory"] = asdict(built.memory(*subject.inputs))
@@ -161,37 +171,60 @@ def _settings(approaches, build_options):
         setting = {"approach": name, **dict(zip(axes, values))}
         if approaches is None and name == "shipped" and setting.get("fused", True) is not True:
             continue
-        check_options(**setting, **fixed)
+        with silenced():  # TVM warns of targets that it cannot detect
+            check_options(**setting, **fixed)
         settings.append(setting)
     return settings
 
 
-def _subject(program, inputs, dims, entry):
+def _subject(program, inputs, params, build_options):
+    dims, entry = build_options.get("dims") or {}, build_options.get("entry", "main")
     if isinstance(program, tvm.IRModule):
+        function, params = _entry_function(program, entry), params or {}
         if inputs is None:
-            require_dims("the module", symbolic_dims(program[entry]), dims or {})
-            inputs = seeded_inputs(program[entry], {}, dims or {})
-        program = Model(name="module", mod=program, params={}, inputs=inputs, dims=dims or {})
-    elif inputs is not None:
-        raise InputError("inputs goes with an IRModule: a workload or a model has its own")
+            require_dims("the module", symbolic_dims(function), dims)
+            inputs = seeded_inputs(function, params, dims)
+        program = Model(name="module", mod=program, params=params, inputs=inputs, dims=dims)
+    elif inputs is not None or params is not None:
+        raise InputError("inputs and params go with an IRModule: others have their own")
     if isinstance(program, Workload):
         return _from_workload(program, dims)
     if isinstance(program, Model):
-        return _from_model(program)
-    return _found(str(program), dims)
+        return _from_model(program, entry)
+    return _found(str(program), dims, entry)
 
 
-def _found(where, dims):
+def _named_apart(subjects):
+    """The subjects as a list, those of one name numbered from the second on."""
+    found, names = [], set()
+    for subject in subjects:
+        tries = itertools.chain(
+            [subject.name], (f"{subject.name} ({i})" for i in itertools.count(2))
+        )
+        name = next(name for name in tries if name not in names)
+        names.add(name)
+        found.append(replace(subject, name=name))
+    return found
+
+
+def _entry_function(mod, entry):
+    for name, function in mod.functions_items():
+        if name.name_hint == entry and isinstance(function, relax.Function):
+            return function
+    raise InputError(f"the module has no Relax function {entry!r}: name another with entry")
+
+
+def _found(where, dims, entry):
     """The program of a name or path."""
     if where in workloads():
         return _from_workload(workload(where), dims, where)
     known = {entry.name: entry.path for entry in models()}
     if where in known:
-        return _from_model(model(where), where, path=known[where])
+        return _from_model(model(where), entry, where, path=known[where])
     if "/" not in where and "." not in where:
         names = ", ".join([*workloads(), *known])
         raise InputError(f"no workload or model {where!r}: use a file, or one of {names}")
-    return _from_model(load_model(where, dims), where, path=where)
+    return _from_model(load_model(where, dims), entry, where, path=where)
 
 
 def _from_workload(found, dims, where=None):
@@ -208,13 +241,15 @@ def _from_workload(found, dims, where=None):
     )
 
 
-def _from_model(found, where=None, path=None):
+def _from_model(found, entry, where=None, path=None):
+    params = _entry_function(found.mod, entry).params
+    check_arguments([p for p in params if p.name not in found.params], found.inputs, found.dims)
     if found.expected is not None:
         expected, reference = found.expected, "given with the program"
     elif path is not None and str(path).endswith(".onnx"):
         expected, reference = onnx_reference(path, found.inputs), "ONNX Runtime"
     else:
-        expected = unplanned_result(found.mod, found.params, found.inputs)
+        expected = _reference(found, entry)
         reference = "TVM, nothing fused, no storage used twice"
     return _Subject(
         name=found.name,
@@ -226,6 +261,18 @@ def _from_model(found, where=None, path=None):
         dims=found.dims,
         where=where,
     )
+
+
+def _reference(found, entry):
+    """The result of a program that comes without one."""
+    try:
+        with silenced():
+            return unplanned_result(found.mod, found.params, found.inputs, entry)
+    except Exception as error:  # whatever TVM raises
+        raise UnsupportedError(
+            f"TVM cannot run {found.name}, not even unfused and unplanned: {isolate.told(error)}:"
+            " replace the operator or the function that this names"
+        ) from error
 
 
 def _listed(value):

@@ -4,6 +4,7 @@ The child reads one JSON request from standard input and writes JSON lines to wh
 output; anything that a program or TVM prints goes to standard error.
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -20,6 +21,9 @@ _TASKS = {
     "case": ("tvm_aliasing.cases", "case_results"),
     "rows": ("tvm_aliasing.compare", "row_results"),
 }
+
+# Not `-m`: the package imports this module, and Python would warn of a second copy.
+_CHILD = "from tvm_aliasing.isolate import main; main()"
 
 
 class Died(Exception):
@@ -52,7 +56,7 @@ def results_of(task, request, timeout=None):
     """
     with tempfile.TemporaryFile() as noise:
         child = subprocess.Popen(
-            [sys.executable, "-m", "tvm_aliasing.isolate", task],
+            [sys.executable, "-c", _CHILD, task],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=noise,
@@ -62,22 +66,31 @@ def results_of(task, request, timeout=None):
         timer = threading.Timer(timeout or 0, lambda: (expired.set(), child.kill()))
         if timeout:
             timer.start()
+        done = False
         try:
-            with child.stdin as stdin:
-                json.dump(request, stdin)
+            with contextlib.suppress(BrokenPipeError), child.stdin as stdin:
+                json.dump(request, stdin, default=str)  # a target's text makes the target again
             for line in child.stdout:
                 message = json.loads(line)
                 if "error" in message:
                     raise getattr(errors, message["error"])(message["text"])
-                yield message["result"]
+                if "result" in message:
+                    yield message["result"]
+                done = "done" in message
             code = child.wait()
         finally:
             timer.cancel()
             child.kill()
             child.wait()
             child.stdout.close()
-        if code:
+        if code or not done:
             raise Died(f"no answer in {timeout} s" if expired.is_set() else _cause(code, noise))
+
+
+def told(error):
+    """An exception in a line: TVM's own say what is wrong in their last one."""
+    lines = str(error).strip().splitlines() or ["no message"]
+    return f"{type(error).__name__}: {lines[-1].strip()}"
 
 
 def _cause(code, noise):
@@ -85,7 +98,7 @@ def _cause(code, noise):
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
     noise.seek(0)
-    lines = noise.read().decode(errors="replace").strip().splitlines()
+    lines = noise.read().decode(errors="replace").strip().splitlines() if code else []
     return lines[-1].strip() if lines else f"exit code {code}"
 
 
@@ -93,17 +106,14 @@ def main():
     """Serve one request."""
     results = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def answer(**message):
+        print(json.dumps(message), file=results, flush=True)
+
     module, function = _TASKS[sys.argv[1]]
     try:
         for result in getattr(importlib.import_module(module), function)(**json.load(sys.stdin)):
-            print(json.dumps({"result": result}), file=results, flush=True)
+            answer(result=result)
     except errors.AliasingError as error:
-        print(
-            json.dumps({"error": type(error).__name__, "text": str(error)}),
-            file=results,
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+        answer(error=type(error).__name__, text=str(error))
+    answer(done=True)

@@ -206,7 +206,7 @@ def _split(condition, domain):
         end = extent.min + extent.extent
         analyzer = sym.Analyzer()
         for var in {*_variables(cut), *_variables(end)}:
-            if var in domain:
+            if var in domain or isinstance(var.ty, tirx.BufferType):
                 return None
             analyzer.bind(var, ir.Range(0, tirx.max_value(var.ty.dtype)))  # sizes
         if not (analyzer.can_prove(extent.min <= cut) and analyzer.can_prove(cut <= end)):

@@ -4,7 +4,8 @@
 of its output, reads a strided source, leaves a second input unused, or takes a leading slice.
 """
 
-from tvm import sym, tirx
+from tvm import ir, relax, sym, tirx
+from tvm.relax.analysis import post_order_visit
 
 from .moves import element_count, moves
 
@@ -54,3 +55,36 @@ def _is_whole(move):
         and analyzer.can_prove_equal(move.count, element_count(move.source))
         and analyzer.can_prove_equal(move.count, element_count(move.dest))
     )
+
+
+def count_reshape_calls(mod):
+    """Number of places in a module's Relax functions where a kernel that only reshapes is called.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        After legalisation: kernels are PrimFuncs called by `call_tir`.
+
+    Returns
+    -------
+    int
+    """
+    proved = {
+        name
+        for name, function in mod.functions_items()
+        if isinstance(function, tirx.PrimFunc) and is_reshape_only(function)
+    }
+    count = 0
+
+    def visit(expr):
+        nonlocal count
+        count += (
+            isinstance(expr, relax.Call)
+            and expr.op.same_as(ir.Op.get("relax.call_tir"))
+            and expr.args[0] in proved
+        )
+
+    for _, function in mod.functions_items():
+        if isinstance(function, relax.Function):
+            post_order_visit(function.body, visit)
+    return count

@@ -87,8 +87,11 @@ class StorageRoots:
 
     def _of_binding(self, binding):
         value = binding.value
-        if isinstance(value, relax.Function):
-            return frozenset()
+        if isinstance(value, relax.Function):  # it may return what it captures
+            captured = (
+                self.places.get(var, frozenset()) for var in relax.analysis.free_vars(value)
+            )
+            return frozenset().union(*(leaf for places in captured for leaf in leaves(places)))
         return self.of(value)
 
     def _of_call(self, call):
@@ -133,7 +136,8 @@ class StorageRoots:
     def _any_argument(self, call):
         """An extern function, a closure, or a recursive call: any result may be any argument."""
         roots = {self._new("fresh")}
-        for argument in call.args:
+        closure = [call.op] if isinstance(call.op, relax.Var) else []
+        for argument in (*closure, *call.args):
             for leaf in leaves(self.of(argument)):
                 roots |= leaf
         return _fill(call.ty, lambda path: roots)

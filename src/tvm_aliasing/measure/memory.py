@@ -92,11 +92,13 @@ def measure_memory(built, tensors):
 def _allocated(mod, name, bytes_of, sizes):
     """Sum over a planned function's allocations, a called Relax function's at each call."""
 
-    def total(function, active):
-        found = 0
-
-        def add(call):
-            nonlocal found
+    def total(function, active, sizes):
+        # Collected first: an error raised in TVM's visitor would lose its class.
+        calls, found = [], 0
+        post_order_visit(
+            function.body, lambda e: calls.append(e) if isinstance(e, relax.Call) else None
+        )
+        for call in calls:
             size = bytes_of(call)
             if size is not None:
                 size = evaluate(size, sizes)
@@ -108,12 +110,34 @@ def _allocated(mod, name, bytes_of, sizes):
                 found += size
             callee = mod.functions.get(call.op) if isinstance(call.op, ir.GlobalVar) else None
             if isinstance(callee, relax.Function) and call.op.name_hint not in active:
-                found += total(callee, {*active, call.op.name_hint})
-
-        post_order_visit(function.body, lambda e: add(e) if isinstance(e, relax.Call) else None)
+                within = _sizes_within(callee, call, sizes)
+                found += total(callee, {*active, call.op.name_hint}, within)
         return found
 
-    return total(mod[name], {name})
+    return total(mod[name], {name}, sizes)
+
+
+def _sizes_within(callee, call, sizes):
+    """The symbolic sizes of a called function, from what it is called with."""
+    found = {}
+
+    def match(declared, given):
+        if isinstance(declared, relax.TupleType):
+            for pair in zip(declared.fields, given.fields):
+                match(*pair)
+        elif isinstance(declared, relax.TensorType | relax.ShapeType):
+            for size, actual in zip(_extents(declared), _extents(given)):
+                if isinstance(size, ir.Var):
+                    found[size] = evaluate(actual, sizes)
+
+    for param, argument in zip(callee.params, call.args):
+        match(param.ty, argument.ty)
+    return {size: value for size, value in found.items() if value is not None}
+
+
+def _extents(ty):
+    shape = ty.shape if isinstance(ty, relax.TensorType) else ty
+    return shape.values or () if isinstance(shape, relax.ShapeExpr | relax.ShapeType) else ()
 
 
 def _storage_bytes(call):

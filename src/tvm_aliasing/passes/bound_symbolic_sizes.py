@@ -1,7 +1,6 @@
 """Give planners the largest value of each symbolic size."""
 
 import tvm
-from tvm import relax
 
 from ..attributes import UPPER_BOUNDS
 

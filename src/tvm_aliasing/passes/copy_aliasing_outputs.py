@@ -3,7 +3,8 @@
 import itertools
 
 import tvm
-from tvm import relax, topi
+from tvm import ir, relax, tirx, topi
+from tvm.relax.analysis import post_order_visit
 
 from ..attributes import SOURCE_ALIAS
 from .record_source_aliases import output_aliases
@@ -20,8 +21,12 @@ def outputs_to_copy(mod, function):
         Positions of tensors in the result, counted from 0 through nested tuples.
     """
     declared = function.attrs.get(SOURCE_ALIAS, ()) if function.attrs else ()
-    undeclared = set(output_aliases(mod, function, elided=True)) - set(declared)
-    return {int(pair.split("=")[0]) for pair in undeclared}
+    copied = set()
+    for pair in output_aliases(mod, function, elided=True):
+        output, other = pair.split("=")
+        if pair not in declared and not (other.isdigit() and int(other) in copied):
+            copied.add(int(output))
+    return copied
 
 
 @tvm.transform.module_pass(opt_level=0, name="CopyAliasingOutputs")
@@ -31,17 +36,33 @@ class CopyAliasingOutputs:
     def transform_module(self, mod, _context):
         """Return the module with the copies appended to each function that needs them."""
         builder = relax.BlockBuilder(mod)
-        for name, function in mod.functions_items():
-            if isinstance(function, relax.Function):
-                positions = outputs_to_copy(mod, function)
-                if positions:
-                    builder.update_func(name, _copy_outputs(builder, function, positions))
+        for name in _callees_first(mod):
+            # What a callee copies already, its callers need not copy again.
+            positions = outputs_to_copy(builder.get(), mod[name])
+            if positions:
+                builder.update_func(name, _copy_outputs(builder, mod[name], positions))
         return builder.get()
+
+
+def _callees_first(mod):
+    """The names of a module's Relax functions, each after those that it calls."""
+    visited, ordered = set(), []
+
+    def visit(name):
+        if name not in visited and isinstance(mod[name], relax.Function):
+            visited.add(name)
+            post_order_visit(mod[name], lambda e: visit(e) if isinstance(e, ir.GlobalVar) else None)
+            ordered.append(name)
+
+    for name in mod.get_global_vars():
+        visit(name)
+    return ordered
 
 
 def _copy_outputs(builder, function, positions):
     """Append copies of some of a function's outputs to its body."""
     count = itertools.count()
+    copies = {}  # a variable that is returned twice is copied once
     builder.begin_scope(list(function.params))
     builder._begin_binding_block()
 
@@ -56,7 +77,9 @@ def _copy_outputs(builder, function, positions):
             return relax.Tuple([rebuild(*pair) for pair in zip(fields, ty.fields)])
         if next(count) not in positions:
             return value
-        return builder.emit(builder.call_te(topi.identity, value, primfunc_name_hint="copy"))
+        if value not in copies:
+            copies[value] = _copy(builder, value)
+        return copies[value]
 
     result = rebuild(function.body.body, function.ret_ty)
     copies = builder._end_block()
@@ -65,3 +88,10 @@ def _copy_outputs(builder, function, positions):
     return relax.Function(
         function.params, body, function.ret_ty, function.is_pure, function.attrs, function.span
     )
+
+
+def _copy(builder, value):
+    if not isinstance(value.ty.shape, relax.ShapeExpr):
+        sizes = [tirx.Var(f"size{i}", "int64") for i in range(value.ty.ndim)]
+        value = builder.match_cast(value, relax.TensorType(sizes, value.ty.dtype, value.ty.vdevice))
+    return builder.emit(builder.call_te(topi.identity, value, primfunc_name_hint="copy"))

@@ -5,12 +5,14 @@ import io
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from ..errors import InputError
 
 MIB = 2**20
 _WIDTH = 9.0  # inches; at 100 dots an inch what a GitHub page shows without scaling
 _STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+_USUAL = ("copy", "stock", "k0")  # all approaches side by side are too many for a page
 _GREYS = ("0.45", "0.65", "0.8")
 
 
@@ -60,27 +62,30 @@ def memory_bars(record):
     return figure
 
 
-def memory_maps(record, approaches=("copy", "stock", "k0")):
+def memory_maps(record, approaches=None):
     """Address over time: a row of panels a workload, a panel a row of the record.
 
     Parameters
     ----------
     record : Record
         Measured in this process; a record read from a file holds no maps.
-    approaches : sequence of str
-        Which ones to draw.
+    approaches : sequence of str, optional
+        Which ones to draw; by default copy, stock and k0, or all where none of them is there.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    drawn = [
-        (row, lifetimes)
-        for row, lifetimes in zip(record.rows, record.maps)
-        if lifetimes is not None and row["approach"] in approaches
-    ]
+    there = [pair for pair in zip(record.rows, record.maps) if pair[1] is not None]
+    named = _USUAL if approaches is None else approaches
+    drawn = [pair for pair in there if pair[0]["approach"] in named]
+    if approaches is None and not drawn:
+        drawn = there
     if not drawn:
-        raise InputError(f"no memory map of {', '.join(approaches)} in this record: compare again")
+        raise InputError(
+            f"no memory map of {', '.join(named)} to draw: nothing in this record was measured"
+            " under them, or it was read from a file: compare again"
+        )
     workloads = _in_order(row["workload"] for row, _ in drawn)
     columns = _in_order(_label(record, row) for row, _ in drawn)
     with rc_context(_STYLE):
@@ -92,6 +97,7 @@ def memory_maps(record, approaches=("copy", "stock", "k0")):
             axes = panels[workloads.index(row["workload"]), columns.index(_label(record, row))]
             axes.set_axis_on()
             _draw_map(axes, lifetimes)
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
             axes.set_xlim(0, max((lifetime.end for lifetime in lifetimes), default=0) + 1)
             peak = row["memory"]["peak"] / MIB
             axes.set_title(

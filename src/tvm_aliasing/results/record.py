@@ -3,8 +3,6 @@
 import json
 from dataclasses import dataclass, field
 
-import pandas as pd
-
 #: Columns of a table that are shown only where their rows differ.
 _AXES = ("planner", "placement", "fused", "exec_mode", "outputs", "dims", "threads", "target")
 _MEMORY = (
@@ -76,8 +74,10 @@ class Record:
                     "label": row["label"],
                 }
             )
+        import pandas as pd  # takes a third of a second, which processes that only run do not need
+
         frame = pd.DataFrame(lines)
-        return frame.astype({name: "Int64" for name in _MEMORY})
+        return frame.astype(dict.fromkeys(_MEMORY, "Int64"))
 
     def figure(self):
         """Planned and peak bytes of each row as bars, one panel a workload.

@@ -1,0 +1,309 @@
+"""What `build` takes, refuses and returns."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from tvm_aliasing.approaches import approaches
+from tvm_aliasing.build import build
+from tvm_aliasing.errors import InputError, UnsupportedError
+from tvm_aliasing.pipeline import pipeline
+
+rng = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return rng.standard_normal(shape).astype("float32")
+
+
+@I.ir_module
+class Reshapes:
+    """Reshapes at the block's end, outside of it, of a parameter, and moves."""
+
+    @R.function
+    def main(x: R.Tensor((4, 6), "float32"), w: R.Tensor((6, 4), "float32")):
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.reshape(a, (16,))
+            c = R.tanh(b)
+            d = R.concat((c, b), 0)
+            e = R.reshape(d, (4, 8))
+            R.output(b, e)
+        f = R.reshape(e, (2, 16))
+        g = R.reshape(x, (24,))
+        return (f, (g, b))
+
+
+def expected_of_reshapes(x, w):
+    b = (x @ w).reshape(16)
+    return np.concatenate([np.tanh(b), b]).reshape(2, 16), x.reshape(24), b
+
+
+@I.ir_module
+class Symbolic:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.add(x, y)
+            b = R.reshape(a, (n * 4,))
+            c = R.negative(b)
+            d = R.reshape(c, (n * 2, 2))
+            R.output(d)
+        return d
+
+
+@I.ir_module
+class Branches:
+    @R.function
+    def main(c: R.Tensor((), "bool"), t: R.Tuple(R.Tensor((4,), "int32"), R.Tensor((4,), "int32"))):
+        x = t[0]
+        if c:
+            y = R.reshape(x, (2, 2))
+            z = R.add(y, y)
+        else:
+            z = R.reshape(t[1], (2, 2))
+        return z
+
+
+X, W, Y = normal(4, 6), normal(6, 4), normal(4, 4)
+FIRST, SECOND = np.arange(4, dtype="int32"), np.arange(4, 8, dtype="int32")
+MODULES = {
+    "reshapes": (Reshapes, [((X, W), expected_of_reshapes(X, W))]),
+    "symbolic": (Symbolic, [((Y, 2 * Y), (-3 * Y.reshape(8, 2),))]),
+    "branches": (
+        Branches,
+        [
+            ((np.array(True), (FIRST, SECOND)), (2 * FIRST.reshape(2, 2),)),
+            ((np.array(False), (FIRST, SECOND)), (SECOND.reshape(2, 2),)),
+        ],
+    ),
+}
+FUSED = [True, False, "moves-apart"]
+
+
+def flat(result):
+    """The arrays of a nested tuple, in order."""
+    if not isinstance(result, tuple):
+        return [result]
+    return [array for item in result for array in flat(item)]
+
+
+def assert_results(actual, expected):
+    assert len(flat(actual)) == len(expected)
+    for one, other in zip(flat(actual), expected, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def ways(approach):
+    return [True] if approach == "shipped" else FUSED
+
+
+# Every way on the module that shows most, the default way on all.
+POINTS = [(name, fused, "reshapes") for name in approaches() for fused in ways(name)] + [
+    (name, True, module) for name in approaches() for module in ("symbolic", "branches")
+]
+
+
+@pytest.mark.parametrize(("approach", "fused", "name"), POINTS)
+def test_both_exec_modes_agree(approach, fused, name):
+    mod, calls = MODULES[name]
+    bytecode = build(mod, approach, fused=fused)
+    compiled = build(mod, approach, fused=fused, exec_mode="compiled")
+    for inputs, expected in calls:
+        assert_results(bytecode.run(*inputs), expected)
+        assert_results(compiled.run(*inputs), expected)
+        assert bytecode.memory(*inputs) == compiled.memory(*inputs)
+
+
+@pytest.mark.parametrize("approach", approaches())
+def test_module_and_params_stay_as_they_are(approach):
+    before = tvm.ir.load_json(tvm.ir.save_json(Reshapes))
+    w = W.copy()
+    b = build(Reshapes, approach, params={"w": w})
+    assert_results(b.run(X), expected_of_reshapes(X, W))
+    b.memory(X)
+    tvm.ir.assert_structural_equal(Reshapes, before, map_free_vars=True)
+    np.testing.assert_array_equal(w, W)
+
+
+@pytest.mark.parametrize("approach", approaches())
+def test_stages(approach):
+    stages = build(Reshapes, approach).stages
+    expected = ["front", "introduced", "planned", "vm"]
+    assert list(stages) == (expected[2:] if approach == "shipped" else expected)
+    assert calls_of(stages["planned"], "relax.memory.alloc_storage") > 0
+    assert calls_of(stages["vm"], "relax.memory.alloc_storage") == 0
+
+
+def calls_of(mod, op):
+    found = []
+
+    def see(expr):
+        if isinstance(expr, relax.Call) and isinstance(expr.op, tvm.ir.Op) and expr.op.name == op:
+            found.append(expr)
+
+    relax.analysis.post_order_visit(mod["main"], see)
+    return len(found)
+
+
+def test_stages_show_what_an_approach_does():
+    """`b` and `e` are outputs of the block, `f` and `g` lie outside: only `k0` elides them."""
+    for approach, elided in [("copy", 0), ("stock", 0), ("k0-run", 0), ("k0", 4)]:
+        stages = build(Reshapes, approach, fused=False).stages
+        assert calls_of(stages["front"], "relax.reshape") == 0
+        assert calls_of(stages["introduced"], "relax.reshape") == elided
+        assert calls_of(stages["introduced"], "relax.memory.alloc_storage") == 0
+        assert calls_of(stages["planned"], "relax.memory.alloc_storage") > 0
+
+
+@pytest.mark.parametrize("approach", approaches())
+def test_pipeline_goes_into_tvm_compile(approach):
+    target = tvm.target.Target("llvm")
+    executable = tvm.compile(Reshapes, target, relax_pipeline=pipeline(approach, target))
+    f, (g, b) = relax.VirtualMachine(executable, tvm.cpu())["main"](
+        *map(tvm.runtime.tensor, (X, W))
+    )
+    assert_results((f.numpy(), g.numpy(), b.numpy()), expected_of_reshapes(X, W))
+
+
+def test_run_returns_copies_nested_as_the_function_says():
+    b = build(Reshapes, "k0")
+    first = b.run(X, W)
+    kept = [array.copy() for array in flat(first)]
+    b.run(2 * X, W)
+    assert isinstance(first, tuple) and isinstance(first[1], tuple)
+    assert_results(first, kept)
+
+
+def test_arrays_need_not_be_contiguous():
+    assert_results(build(Reshapes, "k0").run(X, W.T.copy().T), expected_of_reshapes(X, W))
+
+
+def test_call_copies_nothing():
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        return (x, R.add(x, R.const(1.0)))
+
+    b = build(tvm.IRModule({"main": main}), "k0")
+    x = tvm.runtime.tensor(np.zeros(4, "float32"))
+    same, other = b.call(x)
+    assert address(same) == address(x)
+    assert address(other) != address(x)
+    assert b.run(np.zeros(4, "float32"))[1].tolist() == [1, 1, 1, 1]
+
+
+def address(tensor):
+    return np.from_dlpack(tensor).ctypes.data
+
+
+def test_another_entry():
+    @R.function
+    def negate(x: R.Tensor((4,), "float32")):
+        return R.negative(x)
+
+    mod = tvm.IRModule({"main": Symbolic["main"], "negate": negate})
+    b = build(mod, "k0", entry="negate", params=None)
+    assert b.run(np.ones(4, "float32")).tolist() == [-1] * 4
+    assert b.memory(np.ones(4, "float32")).kernels == 1
+
+
+# Options.
+
+BAD_OPTIONS = {
+    "approach": ({"approach": "k1"}, InputError),
+    "target": ({"target": "abacus"}, InputError),
+    "planner": ({"planner": "greedy"}, InputError),
+    "placement": ({"placement": "whenever"}, InputError),
+    "outputs": ({"outputs": "steal"}, InputError),
+    "exec_mode": ({"exec_mode": "interpreted"}, InputError),
+    "fused": ({"fused": "maybe"}, InputError),
+    "entry": ({"entry": "start"}, InputError),
+    "params name": ({"params": {"v": W}}, InputError),
+    "params shape": ({"params": {"w": X}}, InputError),
+    "params dtype": ({"params": {"w": W.astype("float64")}}, InputError),
+    "dims bound": ({"dims": {"n": 0}}, InputError),
+    "shipped unfused": ({"approach": "shipped", "fused": False}, InputError),
+    "approach not there": ({"approach": "alias:views"}, UnsupportedError),
+    "approach k0+ not there": ({"approach": "k0+"}, UnsupportedError),
+    "planner not there": ({"planner": "arena"}, UnsupportedError),
+    "placement not there": ({"placement": "early-fenced"}, UnsupportedError),
+    "outputs not there": ({"outputs": "share"}, UnsupportedError),
+    "target not there": ({"target": {"kind": "cuda", "arch": "sm_90"}}, UnsupportedError),
+    "donate not there": ({"donate": ["x"]}, UnsupportedError),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options(case):
+    options, error = BAD_OPTIONS[case]
+    with pytest.raises(error) as caught:
+        build(Reshapes, **{"approach": "k0", **options})
+    assert caught.type is error
+    assert "\n" not in str(caught.value)
+
+
+def test_not_a_module():
+    with pytest.raises(InputError, match="IRModule"):
+        build(Reshapes["main"], "k0")
+
+
+# Inputs.
+
+BAD_INPUTS = {
+    "too few": ([Y], "1 inputs given, 2 expected"),
+    "too many": ([Y, Y, Y], "3 inputs given, 2 expected"),
+    "rank": ([Y, Y[0]], "input y has 1 dimensions, expected 2"),
+    "shape": ([Y, Y[:, :3]], "input y has shape"),
+    "dtype": ([Y.astype("float64"), Y], "input x has dtype float64, expected float32"),
+    "symbolic size": ([Y, Y[:2]], "symbolic size n is 2 here and 4 in another input"),
+    "over its bound": ([normal(9, 4)] * 2, "n is 9, more than its bound 8"),
+    "no array": ([Y, [1.0]], "input y is list: give an array"),
+}
+
+
+@pytest.fixture(scope="module")
+def bounded():
+    return build(Symbolic, "k0", dims={"n": 8})
+
+
+@pytest.mark.parametrize("method", ["run", "call", "memory"])
+@pytest.mark.parametrize("case", BAD_INPUTS)
+def test_bad_inputs(case, method, bounded):
+    inputs, message = BAD_INPUTS[case]
+    if method == "call":
+        inputs = [tvm.runtime.tensor(i) if isinstance(i, np.ndarray) else i for i in inputs]
+    with pytest.raises(InputError) as caught:
+        getattr(bounded, method)(*inputs)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert_results(bounded.run(Y, Y), (-2 * Y.reshape(8, 2),))  # it still works
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([np.array(True), FIRST], "input t is a tuple of 2"),
+        ([np.array(True), (FIRST,)], "input t is a tuple of 2"),
+        ([np.array(True), (FIRST, SECOND[:2])], "input t[1] has shape (2,), expected (4)"),
+        ([np.array([True]), (FIRST, SECOND)], "input c has 1 dimensions, expected 0"),
+    ],
+)
+def test_bad_tuples(inputs, message):
+    with pytest.raises(InputError) as caught:
+        build(Branches, "k0").run(*inputs)
+    assert message in str(caught.value)
+
+
+def test_bound_reaches_the_planner():
+    """Two intermediates take the size of the bound, the output that of the call."""
+    sizes = {"bound": 8 * 4 * 4, "call": 4 * 4 * 4}
+    unbounded = build(Symbolic, "stock", fused=False).memory(Y, Y)
+    bounded = build(Symbolic, "stock", fused=False, dims={"n": 8}).memory(Y, Y)
+    assert unbounded.planned == 3 * sizes["call"]
+    assert bounded.planned == 2 * sizes["bound"] + sizes["call"]

@@ -1,0 +1,248 @@
+"""Approaches side by side: the rows of every kind of program, and what happens to bad ones."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+import tvm_aliasing as ta
+from tvm_aliasing.errors import InputError, UnsupportedError
+
+PROGRAMS = Path(__file__).parent / "programs"
+BLOCK_OUTPUT = PROGRAMS / "block_output.py"
+
+
+@I.ir_module
+class Shared:
+    """Two products and a reshape between them, of any batch."""
+
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 8), "float32")) -> R.Tensor(
+        ("n * 2", 4), "float32"
+    ):
+        n = T.int64()
+        with R.dataflow():
+            y = R.matmul(x, w)
+            z = R.reshape(y, (n * 2, 4))
+            R.output(z)
+        return z
+
+
+@I.ir_module
+class Two:
+    """A module whose function is not called main."""
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return x
+
+    @R.function
+    def other(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        return R.matmul(x, w)
+
+
+def only(record):
+    (row,) = record.rows
+    return row
+
+
+def bytes_of(record):
+    return [row["memory"] for row in record.rows]
+
+
+# Where programs come from
+
+
+def test_module_with_seeded_inputs_at_given_sizes():
+    record = ta.compare(Shared, ["copy", "k0"], dims={"n": 6})
+    assert record.kind == "compare"
+    assert [row["approach"] for row in record.rows] == ["copy", "k0"]
+    for row in record.rows:
+        assert (row["workload"], row["dims"]) == ("module", {"n": 6})
+        assert (row["ran"], row["correct"], row["latency"]) == (True, True, None)
+        assert row["label"] == "run on a CPU"
+    copied, elided = bytes_of(record)
+    assert copied["bytes_copied"] == elided["peak"] == 6 * 8 * 4
+    assert elided["bytes_copied"] == elided["copy_kernels"] == 0
+    assert record.provenance["references"] == {
+        "module": "TVM, nothing fused, no storage used twice"
+    }
+
+
+def test_module_with_inputs_of_the_caller():
+    inputs = np.ones((3, 8), "float32"), np.eye(8, dtype="float32")
+    record = ta.compare(Shared, "stock", inputs)
+    assert only(record)["correct"]
+    assert only(record)["memory"]["retained"] == 3 * 8 * 4
+
+
+def test_module_with_bound_weights():
+    params = {"w": np.eye(8, dtype="float32")}
+    assert only(ta.compare(Shared, "k0", params=params, dims={"n": 2}))["correct"]
+    x = np.ones((3, 8), "float32")
+    assert only(ta.compare(Shared, "k0", (x,), params=params))["correct"]
+
+
+def test_another_entry_function():
+    row = only(ta.compare(Two, "k0", entry="other"))
+    assert (row["correct"], row["memory"]["peak"]) == (True, 64)
+
+
+def test_workload_object_and_name_give_the_same():
+    loaded, named = (
+        ta.compare(program, ["stock", "k0"])
+        for program in (ta.workload("matmul_reshape_symbolic"), "matmul_reshape_symbolic")
+    )
+    assert loaded.rows == named.rows
+    assert loaded.maps == named.maps
+    assert only(ta.compare(ta.workload("reshape_chain"), "k0"))["dims"] == {}
+    assert named.rows[0]["dims"] == {"n": 8}
+    assert named.provenance["references"] == {"matmul_reshape_symbolic": "NumPy"}
+
+
+def test_file_and_loaded_model_give_the_same():
+    from_file = ta.compare(BLOCK_OUTPUT)
+    assert [row["approach"] for row in from_file.rows] == ta.approaches()
+    assert all(row["correct"] for row in from_file.rows)
+    assert from_file.provenance["references"] == {"block_output": "given with the program"}
+    loaded = ta.compare(ta.load_model(BLOCK_OUTPUT))
+    assert loaded.rows == from_file.rows
+    assert loaded.maps == from_file.maps
+
+
+def test_rows_of_programs_of_one_name_can_be_told_apart():
+    record = ta.compare([Two, Two, str(BLOCK_OUTPUT), BLOCK_OUTPUT], "k0")
+    names = ["module", "module (2)", "block_output", "block_output (2)"]
+    assert [row["workload"] for row in record.rows] == names
+    assert list(record.provenance["references"]) == names
+
+
+# Options
+
+
+def test_lists_of_options_give_every_combination():
+    record = ta.compare(
+        BLOCK_OUTPUT,
+        ["copy", "k0"],
+        fused=[True, False, "moves-apart"],
+        exec_mode=["bytecode", "compiled"],
+        planner="tvm",
+    )
+    axes = [(row["approach"], row["fused"], row["exec_mode"]) for row in record.rows]
+    assert axes == [
+        (approach, fused, mode)
+        for approach in ("copy", "k0")
+        for fused in (True, False, "moves-apart")
+        for mode in ("bytecode", "compiled")
+    ]
+    assert {row["planner"] for row in record.rows} == {"tvm"}
+    assert all(row["correct"] for row in record.rows)
+
+
+def test_defaults_leave_out_what_makes_no_sense():
+    record = ta.compare(BLOCK_OUTPUT, fused=[True, False])
+    unfused = [row["approach"] for row in record.rows if not row["fused"]]
+    assert unfused == [name for name in ta.approaches() if name != "shipped"]
+    with pytest.raises(InputError, match="shipped"):
+        ta.compare(BLOCK_OUTPUT, "shipped", fused=False)
+
+
+@pytest.mark.parametrize("program", [Two, BLOCK_OUTPUT], ids=["in process", "in another"])
+def test_target_may_be_an_object(program):
+    target = tvm.target.Target("llvm")
+    row = only(ta.compare(program, "k0", target=target))
+    assert row["correct"]
+    assert row["target"] == str(target)
+
+
+def test_figures_are_the_same_each_time():
+    first, second = (ta.compare(["qkv_split", BLOCK_OUTPUT], ["copy", "k0"]) for _ in range(2))
+    assert first.rows == second.rows
+    assert first.maps == second.maps
+    for memory in bytes_of(first):
+        assert all(value is None or type(value) is int for value in memory.values())
+
+
+# Programs that go wrong
+
+
+def test_wrong_result_is_no_measurement(tmp_path):
+    path = tmp_path / "wrong.py"
+    path.write_text(BLOCK_OUTPUT.read_text() + "\nexpected = expected + np.float32(0.01)\n")
+    record = ta.compare([path, BLOCK_OUTPUT], ["stock", "k0"])
+    assert [row["correct"] for row in record.rows] == [False, False, True, True]
+    for row, lifetimes in zip(record.rows[:2], record.maps):
+        assert (row["ran"], row["memory"], lifetimes) == (True, None, None)
+
+
+def test_death_costs_one_row():
+    record = ta.compare([PROGRAMS / "branch_reshape.py", BLOCK_OUTPUT], ["stock", "k0"])
+    assert [row["ran"] for row in record.rows] == [False, True, True, True]
+    died, *others = record.rows
+    assert (died["correct"], died["memory"], record.maps[0]) == (False, None, None)
+    assert (died["approach"], died["label"]) == ("stock", "died: killed by SIGSEGV")
+    assert all(row["correct"] and row["memory"] for row in others)
+    json.loads(record.to_json())
+
+
+def test_process_that_leaves_early_costs_one_row(tmp_path):
+    path = tmp_path / "leaves.py"
+    path.write_text(
+        "import os\nimport numpy as np\nimport tvm\nfrom tvm.script import ir as I, relax as R\n\n"
+        "tvm.register_global_func('leave', lambda *args: os._exit(0), override=True)\n\n"
+        "@I.ir_module\nclass Leaves:\n    @R.function\n"
+        "    def main(x: R.Tensor((2,), 'float32')):\n"
+        "        return R.call_dps_packed('leave', x, out_ty=R.Tensor((2,), 'float32'))\n\n"
+        "expected = np.zeros(2, 'float32')\n"
+    )
+    record = ta.compare(path, ["copy", "k0"])
+    assert [row["label"] for row in record.rows] == ["died: exit code 0"] * 2
+
+
+def test_what_tvm_raises_costs_one_row(tmp_path):
+    path = tmp_path / "raises.py"
+    path.write_text(
+        "import numpy as np\nfrom tvm.script import ir as I, relax as R\n\n"
+        "@I.ir_module\nclass Raises:\n    @R.function\n"
+        "    def main(x: R.Tensor((2,), 'float32')):\n"
+        "        return R.call_dps_packed('no.such', x, out_ty=R.Tensor((2,), 'float32'))\n\n"
+        "expected = np.zeros(2, 'float32')\n"
+    )
+    record = ta.compare([path, BLOCK_OUTPUT], "k0")
+    raised, right = record.rows
+    assert (raised["ran"], raised["correct"], raised["memory"]) == (False, False, None)
+    assert raised["label"].startswith("raised: ")
+    assert "no.such" in raised["label"]
+    assert right["correct"]
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "error", "message"),
+    [
+        ("nosuch", {}, InputError, "no workload or model 'nosuch'.*conv_flatten.*basic-pitch"),
+        ("no/such.onnx", {}, InputError, r"no such file: no/such\.onnx"),
+        (Shared, {}, InputError, r"without a size: n \(in x\)"),
+        (Shared, {"dims": {"n": 2, "m": 2}}, InputError, "no dimension 'm'"),
+        (Two, {"entry": "third"}, InputError, "no Relax function 'third'"),
+        (Two, {"inputs": ()}, InputError, "0 inputs given, 1 expected"),
+        (Two, {"inputs": (np.ones((2, 4), "float32"),)}, InputError, r"shape \(2, 4\), exp"),
+        (Two, {"inputs": (np.ones((2, 3)),)}, InputError, "dtype float64, expected float32"),
+        ("reshape_chain", {"inputs": ()}, InputError, "inputs and params go with an IRModule"),
+        ("reshape_chain", {"params": {}}, InputError, "inputs and params go with an IRModule"),
+        ("reshape_chain", {"dims": {"n": 2}}, InputError, "no dimension 'n'"),
+        (Two, {"approaches": ["k0", "nosuch"]}, InputError, "unknown approach 'nosuch'"),
+        (Two, {"approaches": "alias"}, UnsupportedError, "not there yet"),
+        (Two, {"approaches": []}, InputError, "nothing to compare"),
+        ([], {}, InputError, "nothing to compare"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused(program, options, error, message):
+    with pytest.raises(error, match=message) as caught:
+        ta.compare(program, **{"approaches": "k0", **options})
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,255 @@
+"""The memory of one call: exact figures, computed by hand for small modules."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from tvm_aliasing.build import build
+from tvm_aliasing.errors import UnsupportedError
+
+UNIT = 128  # bytes of a `Small`
+Small = R.Tensor((4, 8), "float32")
+X = np.arange(32, dtype="float32").reshape(4, 8)
+
+
+def units(report):
+    """(requested, planned, peak, retained) in units."""
+    figures = (report.requested, report.planned, report.peak, report.retained)
+    assert all(figure % UNIT == 0 for figure in figures)
+    return tuple(figure // UNIT for figure in figures)
+
+
+def kernels(report):
+    return report.kernels, report.copy_kernels, report.bytes_copied
+
+
+@I.ir_module
+class Chain:
+    @R.function
+    def main(x: R.Tensor((64, 64), "float32")):  # 16 KiB
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.reshape(a, (4096,))
+            c = R.negative(b)
+            d = R.reshape(c, (32, 128))
+            e = R.tanh(d)
+            f = R.sigmoid(e)
+            g = R.nn.relu(f)
+            R.output(g)
+        return g
+
+
+KIB = 1024
+
+
+@pytest.mark.parametrize(
+    ("approach", "requested", "kernels", "copies"),
+    [("copy", 112, 7, 2), ("stock", 80, 5, 0), ("k0", 80, 5, 0), ("k0-run", 112, 7, 2)],
+)
+def test_chain(approach, requested, kernels, copies):
+    """Two storages take turns, the output has its own; at most two tensors live at a time."""
+    report = build(Chain, approach, fused=False).memory(np.ones((64, 64), "float32"))
+    assert report.requested == requested * KIB
+    assert report.planned == 48 * KIB
+    assert report.peak == 32 * KIB
+    assert report.retained == 16 * KIB
+    assert (report.kernels, report.copy_kernels) == (kernels, copies)
+    assert report.bytes_copied == copies * 16 * KIB
+
+
+def test_fused_chain_is_one_kernel():
+    report = build(Chain, "copy").memory(np.ones((64, 64), "float32"))
+    assert (report.requested, report.planned, report.peak) == (16 * KIB,) * 3
+    assert kernels(report) == (1, 0, 0)
+
+
+def test_what_is_not_measured_yet():
+    report = build(Chain, "k0").memory(np.ones((64, 64), "float32"))
+    assert report.workspace is report.live_bound is report.value_bound is None
+
+
+@I.ir_module
+class Moves:
+    @R.function
+    def main(x: Small):
+        with R.dataflow():
+            a = R.exp(x)  # 1 unit
+            b = R.strided_slice(a, [0], [1], [3])  # half a unit, copied
+            c = R.concat((b, a), 0)  # 1.5 units, copied
+            d = R.permute_dims(c)  # 1.5 units, computed
+            R.output(d)
+        return d
+
+
+def test_bytes_copied_are_what_copy_kernels_write():
+    report = build(Moves, "copy", fused=False).memory(X)
+    assert kernels(report) == (4, 2, 2 * UNIT)
+    assert report.requested == 4.5 * UNIT
+
+
+@I.ir_module
+class Branches:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: Small):
+        if c:
+            a = R.exp(x)
+            z = R.negative(a)
+        else:
+            z = R.tanh(x)
+        return z
+
+
+@pytest.mark.parametrize(
+    ("condition", "peak", "executed"), [(True, 2, (2, 0, 0)), (False, 1, (1, 0, 0))]
+)
+def test_both_branches_are_planned_and_one_is_run(condition, peak, executed):
+    report = build(Branches, "k0").memory(np.array(condition), X)
+    assert units(report) == (3, 3, peak, 1)
+    assert kernels(report) == executed
+
+
+@I.ir_module
+class Calls:
+    @R.function
+    def callee(x: Small) -> Small:
+        a = R.exp(x)
+        b = R.negative(a)
+        return b
+
+    @R.function
+    def main(x: Small):
+        y = Calls.callee(x)
+        z = Calls.callee(y)
+        return z
+
+
+def test_a_called_function_counts_at_each_call():
+    """In the second call three are live: what the first returned, and `a` and `b`."""
+    report = build(Calls, "k0").memory(X)
+    assert units(report) == (4, 4, 3, 1)
+    assert kernels(report) == (4, 0, 0)
+
+
+@I.ir_module
+class View:
+    @R.function
+    def main(x: Small):
+        a = R.exp(x)
+        z = R.memory.view(a, R.shape([8]), "float32", 96)
+        return z
+
+
+@pytest.mark.parametrize("approach", ["copy", "k0"])
+def test_an_output_that_is_a_view_retains_its_parent(approach):
+    b = build(View, approach)
+    assert b.run(X).nbytes == UNIT // 4
+    assert units(b.memory(X)) == (1, 1, 1, 1)
+
+
+@I.ir_module
+class Symbolic:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.reshape(a, (n * 8,))
+            c = R.negative(b)
+            d = R.tanh(c)
+            R.output(d)
+        return d
+
+
+@pytest.mark.parametrize("n", [1, 4, 12])
+def test_symbolic_sizes(n):
+    """Without a bound nothing is shared: three tensors, three storages."""
+    report = build(Symbolic, "k0", fused=False).memory(np.ones((n, 8), "float32"))
+    one = n * 8 * 4
+    assert (report.requested, report.planned, report.peak) == (3 * one, 3 * one, 2 * one)
+    assert report.retained == one
+
+
+def test_a_bound_is_what_the_planner_takes():
+    """Two of the three storages have the size of the bound, whatever `n` is."""
+    report = build(Symbolic, "k0", fused=False, dims={"n": 12}).memory(np.ones((4, 8), "float32"))
+    assert report.requested == 3 * UNIT
+    assert report.planned == 2 * 3 * UNIT + UNIT
+
+
+@I.ir_module
+class SymbolicCallee:
+    @R.function
+    def callee(x: R.Tensor(("m", 8), "float32")) -> R.Tensor(("m", 8), "float32"):
+        a = R.exp(x)
+        return a
+
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")):
+        y = R.concat((x, x), 0)
+        z = SymbolicCallee.callee(y)
+        w = SymbolicCallee.callee(x)
+        return (z, w)
+
+
+def test_symbolic_sizes_of_a_called_function():
+    report = build(SymbolicCallee, "k0").memory(X)
+    assert units(report)[:2] == (5, 5)
+
+
+@I.ir_module
+class DependsOnData:
+    @R.function
+    def main(x: R.Tensor((4,), "int64")):
+        y = R.unique(x, sorted=True)
+        m = T.int64()
+        z = R.match_cast(y, R.Tensor((m,), "int64"))
+        w = R.add(z, z)
+        return w
+
+
+def test_sizes_that_depend_on_data_are_refused():
+    with pytest.raises(UnsupportedError, match="depend on data") as caught:
+        build(DependsOnData, "k0").memory(np.array([1, 2, 2, 3]))
+    assert "\n" not in str(caught.value)
+
+
+def test_compiled_code_that_ran_before_anything_was_measured():
+    """In a process of its own: here something has been measured already."""
+    code = """
+import numpy as np
+from test_memory import View, X
+from tvm_aliasing.build import build
+b = build(View, "k0", exec_mode="compiled")
+b.run(X)
+assert b.memory(X).peak == X.nbytes, b.memory(X)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+
+
+ALL = {
+    "chain": (Chain, (np.ones((64, 64), "float32"),)),
+    "moves": (Moves, (X,)),
+    "branches": (Branches, (np.array(True), X)),
+    "calls": (Calls, (X,)),
+    "view": (View, (X,)),
+    "symbolic": (Symbolic, (X,)),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("approach", ["copy", "stock", "k0"])
+def test_the_same_twice_and_within_the_plan(name, approach):
+    mod, inputs = ALL[name]
+    b = build(mod, approach, fused=False)
+    report = b.memory(*inputs)
+    assert report == b.memory(*inputs)
+    b.run(*inputs)  # a machine that holds its last result changes nothing
+    assert report == b.memory(*inputs)
+    assert report.retained <= report.peak <= report.planned <= report.requested
+    assert report.copy_kernels <= report.kernels
