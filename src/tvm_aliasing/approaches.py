@@ -12,7 +12,6 @@ from tvm import relax
 from tvm.relax import transform
 
 from .errors import InputError, UnsupportedError
-from .options import PassOptions
 from .passes.annotate_reshape_only import AnnotateReshapeOnly
 from .passes.bound_symbolic_sizes import BoundSymbolicSizes
 from .passes.copy_aliasing_outputs import CopyAliasingOutputs

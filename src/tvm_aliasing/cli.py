@@ -183,7 +183,9 @@ def _check_writable(path):
     if place.exists() and not place.is_file():
         raise InputError(f"cannot write {path}: it is there and not a file: name another")
     if not (place.parent.is_dir() and os.access(place.parent, os.W_OK)):
-        raise InputError(f"cannot write {path}: its folder is not there or not writable: name another")
+        raise InputError(
+            f"cannot write {path}: its folder is not there or not writable: name another"
+        )
 
 
 def _write(path, data):

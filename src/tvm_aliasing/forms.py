@@ -103,7 +103,9 @@ class Symbolic:
         return c
 
 
-@_form("after match_cast", (X, W), Y.reshape(4, 16) @ W, "a match_cast is another name of its value")
+@_form(
+    "after match_cast", (X, W), Y.reshape(4, 16) @ W, "a match_cast renames its value"
+)
 @I.ir_module
 class AfterMatchCast:
     @R.function
@@ -172,7 +174,9 @@ class InASubFunction:
         return cls.inner(a, w)
 
 
-@_form("of a parameter, returned", (X,), X.reshape(128), "its own storage is what the caller expects")
+@_form(
+    "of a parameter, returned", (X,), X.reshape(128), "the caller gets a storage of its own"
+)
 @I.ir_module
 class OfAParameter:
     @R.function

@@ -11,7 +11,9 @@ from math import prod
 
 import tvm_ffi
 from tvm import ir, sym, tirx
-from tvm.s_tir import SBlock, SBlockRealize
+
+from .expressions import divides_backwards, variables
+from .loop_nests import nests
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,6 @@ class Move:
     source_begin: ir.Expr
     dest_begin: ir.Expr | None
     count: ir.Expr
-
-
-@dataclass(frozen=True)
-class _Nest:
-    """One store and the iteration domain that is proved to run around it exactly once each."""
-
-    store: tirx.BufferStore
-    domain: dict[ir.Var, ir.Range]
 
 
 def element_count(buffer):
@@ -77,11 +71,11 @@ def moves(func):
     tuple of Move, or None
         None where any statement does something else, or cannot be shown to do only this.
     """
-    nests = _nests(func.body)
-    if not nests:
+    loop_nests = nests(func.body)
+    if not loop_nests:
         return None
     found = []
-    for nest in nests:
+    for nest in loop_nests:
         pieces = _pieces(nest.store.value, nest.domain)
         if pieces is None:
             return None
@@ -99,84 +93,6 @@ def is_copy_kernel(func):
     Transpose, broadcast, padding and gather are not moves, nor is a kernel that also computes.
     """
     return moves(func) is not None
-
-
-def _nests(body):
-    """Every store of a body with its domain, or None where the body holds anything else."""
-    if isinstance(body, SBlockRealize) and not body.block.iter_vars:
-        block = body.block
-        if block.match_buffers or block.init is not None or not _is_true(body.predicate):
-            return None
-        body = block.body
-    nests = []
-    for statement in body.seq if isinstance(body, tirx.SeqStmt) else (body,):
-        nest = _nest(statement, {})
-        if nest is None:
-            return None
-        nests.append(nest)
-    return nests
-
-
-def _nest(statement, loops):
-    threads = set()
-    while isinstance(statement, tirx.For):
-        if statement.step is not None and not sym.Analyzer().can_prove_equal(statement.step, 1):
-            return None
-        if statement.thread_binding is not None:
-            # Two loops bound to one thread index run as one.
-            tag = statement.thread_binding.thread_tag
-            if tag in threads:
-                return None
-            threads.add(tag)
-        extent = ir.Range.from_min_extent(statement.min, statement.extent)
-        if any(var in loops for part in (extent.min, extent.extent) for var in _variables(part)):
-            return None
-        loops = {**loops, statement.loop_var: extent}
-        statement = statement.body
-    if isinstance(statement, tirx.BufferStore):
-        return _Nest(statement, loops)
-    if isinstance(statement, SBlockRealize):
-        block: SBlock = statement.block
-        domain = {iterator.var: iterator.dom for iterator in block.iter_vars}
-        if (
-            isinstance(block.body, tirx.BufferStore)
-            and block.init is None
-            and not block.match_buffers
-            and not block.alloc_buffers
-            and _covers(statement, domain, loops)
-        ):
-            return _Nest(block.body, domain)
-    return None
-
-
-def _covers(realize, domain, loops):
-    """Whether the loops run a block once at each point of its domain."""
-    if any(map(_divides_backwards, realize.iter_values)):
-        return False
-    analyzer = sym.Analyzer()
-    found = sym.detect_iter_map(
-        list(realize.iter_values),
-        loops,
-        predicate=realize.predicate,
-        check_level="bijective",
-        simplify_trivial_iterators=False,
-        analyzer=analyzer,
-    ).indices
-    if len(found) != len(domain):
-        return False
-    return all(_spans(index, wanted, analyzer) for index, wanted in zip(found, domain.values()))
-
-
-def _spans(index, wanted, analyzer):
-    """Whether a detected index runs through exactly the wanted range."""
-    if not analyzer.can_prove_equal(index.base, wanted.min) or len(index.args) > 1:
-        return False
-    extent = 1
-    for split in index.args:
-        if not analyzer.can_prove_equal(split.scale, 1):
-            return False
-        extent = split.extent
-    return analyzer.can_prove_equal(extent, wanted.extent)
 
 
 def _pieces(value, domain):
@@ -205,7 +121,7 @@ def _split(condition, domain):
         cut, upper_is_true = found
         end = extent.min + extent.extent
         analyzer = sym.Analyzer()
-        for var in {*_variables(cut), *_variables(end)}:
+        for var in {*variables(cut), *variables(end)}:
             if var in domain or isinstance(var.ty, tirx.BufferType):
                 return None
             analyzer.bind(var, ir.Range(0, tirx.max_value(var.ty.dtype)))  # sizes
@@ -234,10 +150,10 @@ def _cut(condition, iterator, extent):
         margin = margin - 1
     # The condition holds where 0 <= margin: from a value of the iterator on, or up to one.
     begin = analyzer.simplify(iterator - margin)
-    if iterator not in _variables(begin):
+    if iterator not in variables(begin):
         return begin, True
     end = analyzer.simplify(iterator + margin + 1)
-    if iterator not in _variables(end):
+    if iterator not in variables(end):
         return end, False
     return None
 
@@ -277,11 +193,11 @@ def _begin(buffer, indices, domain):
         flat = flat * extent + index
     flat = tvm_ffi.structural_map(flat, (ir.Var, lambda var: substitution.get(var, var)))
     flat = analyzer.simplify(flat)
-    if _divides_backwards(flat):
+    if divides_backwards(flat):
         return None
     flat = sym.iter_map_simplify([flat], steps, check_level="nocheck", analyzer=analyzer)[0]
     begin = analyzer.simplify(flat - row_major)
-    return None if any(var in steps for var in _variables(begin)) else begin
+    return None if any(var in steps for var in variables(begin)) else begin
 
 
 def _is_box(indices, domain):
@@ -290,36 +206,5 @@ def _is_box(indices, domain):
     return len(indices) == len(domain) and not any(
         var in domain
         for index, iterator in zip(indices, domain)
-        for var in _variables(analyzer.simplify(index - iterator))
+        for var in variables(analyzer.simplify(index - iterator))
     )
-
-
-def _divides_backwards(expression):
-    """Whether something falls below a division: there TVM's iteration maps come out wrong.
-
-    With `v < 24` they make `18 - v` of `(23 - v) // 6 * 6 + (23 - v) % 6`.
-    """
-    found = []
-
-    def see_division(division):
-        tvm_ffi.structural_walk(division, ((tirx.Sub, see_difference), (tirx.IntImm, see_number)))
-
-    def see_difference(difference):
-        found.extend(_variables(difference.b))
-
-    def see_number(number):
-        found.extend([number] if number.value < 0 else [])
-
-    divisions = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
-    tvm_ffi.structural_walk(expression, [(kind, see_division) for kind in divisions])
-    return bool(found)
-
-
-def _variables(expression):
-    found = []
-    tvm_ffi.structural_walk(expression, (ir.Var, found.append))
-    return found
-
-
-def _is_true(predicate):
-    return sym.Analyzer().can_prove(predicate)

@@ -1,12 +1,13 @@
 """Which bytes of which storage each tensor holds, and when: address over time."""
 
+import itertools
 from math import prod
 from typing import NamedTuple
 
 import tvm
-import tvm_ffi
 from tvm import ir, relax, tirx
 
+from ..analysis.expressions import variables
 from ..analysis.storage_roots import StorageRoots, leaves
 from ..values import check_arguments, evaluate
 
@@ -17,7 +18,8 @@ class Lifetime(NamedTuple):
     Attributes
     ----------
     name : str
-        The variable in the planned function.
+        The variable in the planned function; `_1` and so on tell variables of one name apart, as
+        in the printed function.
     storage : str or None
         The storage that a tensor lies in; None for a storage.
     address, size : int
@@ -56,10 +58,11 @@ def memory_map(built, arrays):
     sizes = check_arguments(function.params, arrays)
     roots = StorageRoots(mod, function, elided=True)
     used, kernels = _kernels_by_root(mod, function, roots)
-    storages, tensors, top = {}, [], 0
+    storages, tensors, top, names = {}, [], 0, set()
     for binding in _bindings(function.body):
-        value, name = binding.value, binding.var.name
+        value = binding.value
         if _is_call(value, "relax.memory.alloc_storage"):
+            name = _unused_name(binding.var.name, names)
             storages[binding.var] = (name, top, _count(value.args[0], sizes))
             top += storages[binding.var][2]
         elif _is_call(value, "relax.memory.alloc_tensor"):
@@ -72,8 +75,17 @@ def memory_map(built, arrays):
             address = base + evaluate(value.args[1], sizes)
             returned = any(root in leaf for leaf in leaves(roots.result))
             begin, end = used[root][0], kernels - 1 if returned else used[root][-1]
+            name = _unused_name(binding.var.name, names)
             tensors.append(Lifetime(name, storage, address, size, begin, end))
     return [*_storage_lifetimes(storages.values(), tensors), *tensors]
+
+
+def _unused_name(name, names):
+    """The name, or the name and a number where it is taken; it is taken from then on."""
+    numbered = (f"{name}_{i}" for i in itertools.count(1))
+    unused = next(tried for tried in itertools.chain([name], numbered) if tried not in names)
+    names.add(unused)
+    return unused
 
 
 def _storage_lifetimes(storages, tensors):
@@ -92,7 +104,7 @@ def _kernels_by_root(mod, function, roots):
         if isinstance(value, relax.If) or _is_call(value, "relax.memory.alloc_tensor"):
             continue
         kernel += _runs_kernel(value, mod)
-        for var in _variables(value):
+        for var in variables(value):
             for leaf in leaves(roots.places.get(var, frozenset())):
                 for root in leaf:
                     used.setdefault(root, []).append(max(kernel, 0))
@@ -107,12 +119,6 @@ def _bindings(body):
             if isinstance(binding.value, relax.If):
                 yield from _bindings(binding.value.true_branch)
                 yield from _bindings(binding.value.false_branch)
-
-
-def _variables(value):
-    found = []
-    tvm_ffi.structural_walk(value, (ir.Var, found.append))
-    return found
 
 
 def _is_call(value, name):

@@ -46,7 +46,7 @@ def build():
         except (RuntimeError, ValueError, OSError) as error:
             reason = next((line for line in str(error).splitlines() if "error" in line), str(error))
             raise AliasingError(
-                f"cannot build {SOURCE.name}: {reason.strip()}: install g++ (on Debian: apt install g++)"
+                f"cannot build {SOURCE.name}: {reason.strip()}: is g++ installed?"
             ) from error
         os.replace(built, library)
     return library

@@ -6,7 +6,7 @@ import numpy as np
 from tvm import relax, tirx
 from tvm.sym import Analyzer
 
-from ..errors import InputError, UnsupportedError
+from ..errors import UnsupportedError
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

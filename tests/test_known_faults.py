@@ -1,0 +1,25 @@
+"""The list of what TVM gets wrong is true: no fault is missing, none is listed that is gone."""
+
+import itertools
+
+import known_faults
+import pytest
+
+import tvm_aliasing as ta
+
+
+@pytest.mark.parametrize(
+    ("case", "approach"), list(itertools.product(known_faults.CASES, ("copy", "stock", "k0")))
+)
+def test_each_approach_ends_as_listed(case, approach):
+    ends = {end: names for end, names in known_faults.FAULTS[case].items() if end != "why"}
+    expected = next((end for end, names in ends.items() if approach in names), "ok")
+    status, detail = ta.run_isolated(known_faults.__file__, case, approach)
+    assert status == expected, detail
+
+
+def test_each_fault_has_a_reason_and_known_approaches():
+    for ends in known_faults.FAULTS.values():
+        assert ends["why"]
+        named = [name for end, names in ends.items() if end != "why" for name in names]
+        assert named and set(named) <= set(ta.approaches())

@@ -1,0 +1,233 @@
+"""Records: their JSON, their tables, and the figures drawn from them."""
+
+import io
+import json
+from itertools import product
+
+import matplotlib.image
+import pytest
+from matplotlib.patches import Rectangle
+
+from tvm_aliasing.errors import InputError
+from tvm_aliasing.measure.memory_map import Lifetime
+from tvm_aliasing.results import Record
+from tvm_aliasing.results.figures import memory_maps
+
+MIB = 2**20
+USUAL = ("copy", "stock", "k0")
+MEMORY = {
+    "requested": 3 * MIB,
+    "planned": 2 * MIB,
+    "peak": 2**40 + 1,
+    "retained": 1,
+    "workspace": None,
+    "live_bound": None,
+    "value_bound": None,
+    "kernels": 3,
+    "copy_kernels": 0,
+    "bytes_copied": 0,
+}
+MAP = [
+    Lifetime("storage", None, 0, MIB, 0, 1),
+    Lifetime("storage1", None, MIB, MIB, 1, 2),
+    Lifetime("alloc", "storage", 0, MIB, 0, 1),
+    Lifetime("alloc1", "storage1", MIB, MIB, 1, 2),
+]
+
+
+def row(workload="net", approach="k0", memory=MEMORY, **changed):
+    return {
+        "workload": workload,
+        "approach": approach,
+        "planner": "tvm",
+        "placement": "late",
+        "fused": True,
+        "exec_mode": "bytecode",
+        "outputs": "copy",
+        "donate": [],
+        "dims": {},
+        "threads": 2,
+        "target": "llvm",
+        "label": "run on a CPU",
+        "ran": True,
+        "correct": memory is not None,
+        "memory": memory,
+        "latency": None,
+        **changed,
+    }
+
+
+def record(*rows, **fields):
+    maps = [MAP if each["memory"] else None for each in rows]
+    return Record("compare", {"tvm": "0.27"}, list(rows), maps=maps, **fields)
+
+
+def measured(peak):
+    return {**MEMORY, "planned": peak, "peak": peak}
+
+
+def usual(**fields):
+    """Two programs under four approaches."""
+    sizes = product(("net", "other"), zip(("copy", "stock", "k0", "k0-run"), (4, 3, 2, 3)))
+    rows = [row(name, approach, measured(size * MIB)) for name, (approach, size) in sizes]
+    return record(*rows, **fields)
+
+
+# JSON
+
+
+def test_json_holds_all_but_the_maps():
+    original = record(row(), row(memory=None, label="died: killed by SIGSEGV"), id="R-0001")
+    read = json.loads(original.to_json())
+    assert list(read) == ["id", "kind", "supersedes", "provenance", "rows"]
+    assert Record(**read, maps=original.maps) == original
+    assert type(read["rows"][0]["memory"]["peak"]) is int
+
+
+def test_record_without_id_says_so():
+    read = json.loads(record(row()).to_json())
+    assert (read["id"], read["supersedes"]) == (None, None)
+
+
+# Tables
+
+
+def test_table_has_exact_bytes():
+    table = record(row(), row(approach="stock", memory=None)).table()
+    assert list(table.columns) == [
+        "workload",
+        "approach",
+        "correct",
+        "requested",
+        "planned",
+        "peak",
+        "retained",
+        "kernels",
+        "copy_kernels",
+        "bytes_copied",
+        "label",
+    ]
+    assert table["peak"][0] == 2**40 + 1
+    assert table["peak"].isna().tolist() == [False, True]
+    assert str(table["peak"].dtype) == "Int64"
+
+
+@pytest.mark.parametrize(
+    ("axis", "values"),
+    [
+        ("planner", ["token", "arena"]),
+        ("placement", ["late", "early"]),
+        ("fused", [True, "moves-apart"]),
+        ("exec_mode", ["bytecode", "compiled"]),
+        ("outputs", ["copy", "view"]),
+        ("dims", [{"n": 4}, {"n": 8}]),
+        ("threads", [1, 2]),
+        ("target", ["llvm", "cuda"]),
+    ],
+)
+def test_table_has_a_column_for_what_differs(axis, values):
+    table = record(*(row(**{axis: value}) for value in values)).table()
+    assert list(table.columns)[:4] == ["workload", "approach", axis, "correct"]
+    assert table[axis].nunique() == 2
+    same = record(*(row(**{axis: values[1]}) for _ in range(2))).table()
+    assert axis not in same.columns
+
+
+# Figures
+
+
+@pytest.mark.parametrize("draw", ["figure", "memory_map"])
+def test_figures_are_png_and_the_same_each_time(draw):
+    first, second = (getattr(usual(), draw)()._repr_png_() for _ in range(2))
+    assert first == second
+    pixels = matplotlib.image.imread(io.BytesIO(first), format="png")
+    assert pixels.shape[1] == 900
+    assert pixels[..., :3].std() > 0.01
+    assert b"matplotlib" not in first.lower()  # its version would change the file
+
+
+@pytest.mark.parametrize("draw", ["figure", "memory_map"])
+def test_figures_carry_the_id(draw):
+    def corner(**fields):
+        drawn = getattr(usual(**fields), draw)()
+        return [(text.get_text(), text.get_position()) for text in drawn.texts]
+
+    ((text, (x, y)),) = corner(id="R-0007")
+    assert text == "R-0007"
+    assert x > 0.9 and y < 0.1
+    assert corner() == []
+
+
+def test_bars_are_the_rows():
+    figure = usual().figure()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["net", "other"]
+    for axes in figure.axes:
+        assert [text.get_text() for text in axes.get_yticklabels()] == [
+            "copy",
+            "stock",
+            "k0",
+            "k0-run",
+        ]
+        planned, peak = axes.containers
+        assert [bar.get_width() for bar in planned] == [4, 3, 2, 3]
+        assert [bar.get_width() for bar in peak] == [4, 3, 2, 3]
+
+
+def test_bars_leave_out_what_was_not_measured():
+    (axes,) = record(row(), row(approach="stock", memory=None)).figure().axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["k0"]
+
+
+def test_labels_tell_rows_apart():
+    rows = [row(planner=planner, memory=measured(MIB)) for planner in ("token", "arena")]
+    (axes,) = record(*rows).figure().axes
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert labels == ["k0 planner=token", "k0 planner=arena"]
+    assert len(record(*rows).memory_map().axes) == 2
+
+
+def panels(figure):
+    return {axes.get_title(loc="left").split("\n")[0]: axes for axes in figure.axes if axes.axison}
+
+
+def test_map_has_a_panel_for_each_of_the_usual_approaches():
+    drawn = panels(usual().memory_map())
+    names = [f"{name}, {approach}" for name in ("net", "other") for approach in USUAL]
+    assert list(drawn) == names
+    for axes in drawn.values():
+        boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+        corners = [(*box.get_xy(), box.get_width(), box.get_height()) for box in boxes]
+        assert corners == [(0, 0, 2, 1), (1, 1, 2, 1)] * 2  # (kernel, MiB, kernels, MiB)
+        assert [box.get_linestyle() for box in boxes] == ["--", "--", "solid", "solid"]
+        assert axes.get_ylim()[1] > 2
+    assert drawn["net, copy"].get_title(loc="left").endswith("peak 4.00 MiB")
+
+
+def test_map_of_chosen_approaches():
+    drawn = panels(memory_maps(usual(), ["k0-run"]))
+    assert list(drawn) == ["net, k0-run", "other, k0-run"]
+
+
+def test_map_of_other_approaches_where_none_of_the_usual_is_there():
+    drawn = panels(record(row(approach="shipped"), row(approach="k0-run")).memory_map())
+    assert list(drawn) == ["net, shipped", "net, k0-run"]
+
+
+def test_missing_map_leaves_its_place_empty():
+    rows = [row(approach="copy"), row(approach="k0", memory=None), row("other", "k0")]
+    assert list(panels(record(*rows).memory_map())) == ["net, copy", "other, k0"]
+
+
+@pytest.mark.parametrize("draw", ["figure", "memory_map"])
+def test_nothing_to_draw(draw):
+    with pytest.raises(InputError, match=r"to draw"):
+        getattr(record(row(memory=None)), draw)()
+
+
+def test_record_from_a_file_has_no_maps():
+    read = Record(**json.loads(usual().to_json()))
+    with pytest.raises(InputError, match="compare again"):
+        read.memory_map()
+    assert read.figure()._repr_png_() == usual().figure()._repr_png_()
+    with pytest.raises(InputError, match="no memory map of stock"):
+        memory_maps(record(row()), ["stock"])
