@@ -35,6 +35,7 @@ compare: setup ## The main job: all approaches side by side, as a table and buil
 setup: $(INSTALLED) ## The environment, the native helper and the model (needs a network; the jobs do not)
 	$(PY) -c "from tvm_aliasing.measure import native; native.build()"
 	$(TA) models fetch basic-pitch
+	$(TA) models fetch magika
 
 test: setup ## pytest, then every notebook rerun and compared with its committed outputs
 	$(PY) -m pytest $(PYTEST_FLAGS)

@@ -1,7 +1,7 @@
 """What TVM 0.27 gets wrong under approaches that use its planner or its virtual machine as it is.
 
-`CASES` maps a name to `(module, inputs, expected, note)`, as `run_isolated` takes it. `FAULTS` says how
-each ends, under which approaches, and why. An approach that is not named gets it right.
+`CASES` maps a name to `(module, inputs, expected, note)`, as `run_isolated` takes it. `FAULTS` says
+how each ends, under which approaches, and why. An approach that is not named gets it right.
 """
 
 import numpy as np

@@ -2,9 +2,9 @@
 
 import itertools
 
-import known_faults
 import pytest
 
+import known_faults
 import tvm_aliasing as ta
 
 

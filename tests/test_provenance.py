@@ -183,11 +183,6 @@ def test_threads_of_a_loaded_tvm():
     assert in_process(code_prefix="import tvm", TVM_NUM_THREADS="2")["threads"] == 2
 
 
-def test_tvm_is_not_loaded_for_it():
-    assert in_process()["threads"] is None
-    in_process(code_suffix="; import sys; assert 'tvm' not in sys.modules")
-
-
 # --- the command, and whose machine it was -----------------------------------------------
 
 

@@ -2,43 +2,23 @@
 
 import itertools
 import sys
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 
 import tvm
-from tvm import relax
 
 from . import isolate
 from .agreement import agrees
 from .approaches import approaches as approach_names
 from .build import build, check_options
-from .dims import check_dims, require_dims, symbolic_dims
-from .errors import AliasingError, InputError, UnsupportedError
+from .errors import AliasingError, InputError
 from .measure.memory_map import Lifetime, memory_map
 from .measure.provenance import provenance
-from .measure.reference import unplanned_result
-from .models import Model, load_model, model, models, onnx_reference
-from .models.inputs import seeded_inputs
 from .models.quiet import silenced
 from .results.record import Record
-from .values import check_arguments
-from .workloads import Workload, workload, workloads
+from .subjects import find_subject, named_apart, subject_of
 
 #: Options that may be lists: every combination is run.
 AXES = ("planner", "placement", "fused", "exec_mode", "outputs", "target")
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """A program to compare approaches on; `where` finds it again in another process."""
-
-    name: str
-    mod: tvm.IRModule
-    params: dict
-    inputs: tuple
-    expected: object
-    reference: str
-    dims: dict = field(default_factory=dict)
-    where: str | None = None
 
 
 def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
@@ -70,8 +50,8 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
     """
     params = build_options.pop("params", None)
     settings = _settings(approaches, build_options)
-    subjects = _named_apart(
-        _subject(program, inputs, params, build_options) for program in _listed(mods_or_workloads)
+    subjects = named_apart(
+        subject_of(program, inputs, params, build_options) for program in _listed(mods_or_workloads)
     )
     if not subjects or not settings:
         raise InputError("nothing to compare: name a program, an approach and a value of each axis")
@@ -87,7 +67,7 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
 
 def row_results(where, settings, dims, fixed):
     """Yield `(row, memory map)` for each setting; runs in the process of its own."""
-    subject = _found(where, dims, fixed.get("entry", "main"))
+    subject = find_subject(where, dims, fixed.get("entry", "main"))
     for setting in settings:
         yield _row(subject, setting, fixed)
 
@@ -151,7 +131,7 @@ def _blank_row(subject, setting, fixed, label):
         "outputs": options.outputs,
         "donate": list(options.donate),
         "dims": subject.dims,
-        "threads": tvm.get_global_func("runtime.NumThreads")(),
+        "threads": tvm.runtime.num_threads(),
         "target": str(options.target),
         "label": label,
         "ran": False,
@@ -175,104 +155,6 @@ def _settings(approaches, build_options):
             check_options(**setting, **fixed)
         settings.append(setting)
     return settings
-
-
-def _subject(program, inputs, params, build_options):
-    dims, entry = build_options.get("dims") or {}, build_options.get("entry", "main")
-    if isinstance(program, tvm.IRModule):
-        function, params = _entry_function(program, entry), params or {}
-        if inputs is None:
-            require_dims("the module", symbolic_dims(function), dims)
-            inputs = seeded_inputs(function, params, dims)
-        program = Model(name="module", mod=program, params=params, inputs=inputs, dims=dims)
-    elif inputs is not None or params is not None:
-        raise InputError("inputs and params go with an IRModule: others have their own")
-    if isinstance(program, Workload):
-        return _from_workload(program, dims)
-    if isinstance(program, Model):
-        return _from_model(program, entry)
-    return _found(str(program), dims, entry)
-
-
-def _named_apart(subjects):
-    """The subjects as a list, those of one name numbered from the second on."""
-    found, names = [], set()
-    for subject in subjects:
-        tries = itertools.chain(
-            [subject.name], (f"{subject.name} ({i})" for i in itertools.count(2))
-        )
-        name = next(name for name in tries if name not in names)
-        names.add(name)
-        found.append(replace(subject, name=name))
-    return found
-
-
-def _entry_function(mod, entry):
-    for name, function in mod.functions_items():
-        if name.name_hint == entry and isinstance(function, relax.Function):
-            return function
-    raise InputError(f"the module has no Relax function {entry!r}: name another with entry")
-
-
-def _found(where, dims, entry):
-    """The program of a name or path."""
-    if where in workloads():
-        return _from_workload(workload(where), dims, where)
-    known = {entry.name: entry.path for entry in models()}
-    if where in known:
-        return _from_model(model(where), entry, where, path=known[where])
-    if "/" not in where and "." not in where:
-        names = ", ".join([*workloads(), *known])
-        raise InputError(f"no workload or model {where!r}: use a file, or one of {names}")
-    return _from_model(load_model(where, dims), entry, where, path=where)
-
-
-def _from_workload(found, dims, where=None):
-    check_dims(found.name, symbolic_dims(found.mod["main"]), dims or {})
-    return _Subject(
-        name=found.name,
-        mod=found.mod,
-        params=found.params,
-        inputs=found.inputs,
-        expected=found.expected,
-        reference="NumPy",
-        dims={**found.dims, **(dims or {})},
-        where=where,
-    )
-
-
-def _from_model(found, entry, where=None, path=None):
-    params = _entry_function(found.mod, entry).params
-    check_arguments([p for p in params if p.name not in found.params], found.inputs, found.dims)
-    if found.expected is not None:
-        expected, reference = found.expected, "given with the program"
-    elif path is not None and str(path).endswith(".onnx"):
-        expected, reference = onnx_reference(path, found.inputs), "ONNX Runtime"
-    else:
-        expected = _reference(found, entry)
-        reference = "TVM, nothing fused, no storage used twice"
-    return _Subject(
-        name=found.name,
-        mod=found.mod,
-        params=found.params,
-        inputs=found.inputs,
-        expected=expected,
-        reference=reference,
-        dims=found.dims,
-        where=where,
-    )
-
-
-def _reference(found, entry):
-    """The result of a program that comes without one."""
-    try:
-        with silenced():
-            return unplanned_result(found.mod, found.params, found.inputs, entry)
-    except Exception as error:  # whatever TVM raises
-        raise UnsupportedError(
-            f"TVM cannot run {found.name}, not even unfused and unplanned: {isolate.told(error)}:"
-            " replace the operator or the function that this names"
-        ) from error
 
 
 def _listed(value):

@@ -103,9 +103,7 @@ class Symbolic:
         return c
 
 
-@_form(
-    "after match_cast", (X, W), Y.reshape(4, 16) @ W, "a match_cast renames its value"
-)
+@_form("after match_cast", (X, W), Y.reshape(4, 16) @ W, "a match_cast renames its value")
 @I.ir_module
 class AfterMatchCast:
     @R.function
@@ -174,9 +172,7 @@ class InASubFunction:
         return cls.inner(a, w)
 
 
-@_form(
-    "of a parameter, returned", (X,), X.reshape(128), "the caller gets a storage of its own"
-)
+@_form("of a parameter, returned", (X,), X.reshape(128), "the caller gets a storage of its own")
 @I.ir_module
 class OfAParameter:
     @R.function

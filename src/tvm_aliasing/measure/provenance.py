@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+import tvm
+
 # In a checkout: src/tvm_aliasing/measure/provenance.py. Elsewhere nothing of ours is there.
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,7 +52,7 @@ def provenance(target=None, threads=None):
         "cpu": _cpu(),
         "gpu": gpu,
         "driver": driver,
-        "threads": _pool_threads() if threads is None else int(threads),
+        "threads": tvm.runtime.num_threads() if threads is None else int(threads),
         "target": _target_text(target),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join(_without_paths(argument) for argument in sys.orig_argv),
@@ -104,12 +106,6 @@ def _gpu():
         return None, None
     names, drivers = zip(*(line.rsplit(", ", 1) for line in listing.splitlines()), strict=True)
     return " + ".join(dict.fromkeys(names)), drivers[0]
-
-
-def _pool_threads():
-    """Size of the thread pool of a loaded TVM. TVM's default is no simple count of cores."""
-    runtime = sys.modules.get("tvm.runtime")
-    return None if runtime is None else int(runtime.num_threads())
 
 
 def _target_text(target):
