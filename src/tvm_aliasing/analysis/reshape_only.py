@@ -57,8 +57,8 @@ def _is_whole(move):
     )
 
 
-def count_reshape_calls(mod):
-    """Number of places in a module's Relax functions where a kernel that only reshapes is called.
+def reshape_calls(mod):
+    """The calls in a module's Relax functions of kernels that only reshape.
 
     Parameters
     ----------
@@ -67,24 +67,25 @@ def count_reshape_calls(mod):
 
     Returns
     -------
-    int
+    list of str
+        For each call the name of its kernel.
     """
     proved = {
         name
         for name, function in mod.functions_items()
         if isinstance(function, tirx.PrimFunc) and is_reshape_only(function)
     }
-    count = 0
+    found = []
 
     def visit(expr):
-        nonlocal count
-        count += (
+        if (
             isinstance(expr, relax.Call)
             and expr.op.same_as(ir.Op.get("relax.call_tir"))
             and expr.args[0] in proved
-        )
+        ):
+            found.append(expr.args[0].name_hint)
 
     for _, function in mod.functions_items():
         if isinstance(function, relax.Function):
             post_order_visit(function.body, visit)
-    return count
+    return found
