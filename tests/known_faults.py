@@ -114,3 +114,22 @@ class ViewAtAnOffset:
         a = R.add(x, R.const(1.0, "float32"))
         v = R.memory.view(a, R.shape([4]), R.dtype("float32"), R.prim_value(16))
         return R.add(v, R.const(1.0, "float32"))
+
+
+@_fault(
+    "in place of a constant",
+    (V,),
+    2 * (V + 1),
+    raised=["stock+inplace"],
+    why="DataflowUseInplaceCalls counts arguments before legalisation, which puts a scalar "
+    "constant into the kernel: argument 1 is then argument 0",
+)
+@I.ir_module
+class InPlaceOfAConstant:
+    @R.function
+    def main(x: R.Tensor((8,), "float32")):
+        with R.dataflow():
+            a = R.add(x, R.const(1.0, "float32"))
+            b = R.multiply(R.const(2.0, "float32"), a)
+            R.output(b)
+        return b

@@ -10,6 +10,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+import known_faults
 import tvm_aliasing as ta
 from tvm_aliasing.errors import InputError, UnsupportedError
 
@@ -246,3 +247,18 @@ def test_bad_input_is_refused(program, options, error, message):
     with pytest.raises(error, match=message) as caught:
         ta.compare(program, **{"approaches": "k0", **options})
     assert "\n" not in str(caught.value)
+
+
+def test_refusal_costs_one_row():
+    module, inputs, _, _ = known_faults.CASES["in place of a constant"]
+    record = ta.compare(module, ["stock+inplace", "k0"], inputs=inputs)
+    refused, built = record.rows
+    assert refused["label"].startswith("refused: TVM cannot build this module under stock+inplace")
+    assert (refused["ran"], refused["correct"], refused["memory"]) == (False, False, None)
+    assert built["correct"] and built["memory"]
+
+
+def test_what_every_approach_refuses_is_an_error():
+    module, inputs, _, _ = known_faults.CASES["in place of a constant"]
+    with pytest.raises(UnsupportedError, match="module: TVM cannot build this module"):
+        ta.compare(module, ["stock+inplace"], inputs=inputs)

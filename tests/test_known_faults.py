@@ -7,10 +7,13 @@ import pytest
 import known_faults
 import tvm_aliasing as ta
 
+RUNS = [
+    *itertools.product(known_faults.CASES, ("copy", "stock", "k0")),
+    ("in place of a constant", "stock+inplace"),
+]
 
-@pytest.mark.parametrize(
-    ("case", "approach"), list(itertools.product(known_faults.CASES, ("copy", "stock", "k0")))
-)
+
+@pytest.mark.parametrize(("case", "approach"), RUNS)
 def test_each_approach_ends_as_listed(case, approach):
     ends = {end: names for end, names in known_faults.FAULTS[case].items() if end != "why"}
     expected = next((end for end, names in ends.items() if approach in names), "ok")

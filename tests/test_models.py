@@ -95,8 +95,6 @@ def reshapes(loaded):
 @pytest.mark.parametrize("name", ["basic-pitch", "magika"])
 def test_real_model_equals_onnx_runtime(name):
     known = next(known for known in models() if known.name == name)
-    if name != "basic-pitch" and not known.fetched:
-        pytest.skip(f"not fetched: python -m tvm_aliasing models fetch {name}")
     assert known.fetched, "make setup fetches this model: run it first"
     loaded = model(name)
     assert loaded.name == name

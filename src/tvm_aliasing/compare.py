@@ -10,7 +10,7 @@ from . import isolate
 from .agreement import agrees
 from .approaches import approaches as approach_names
 from .build import build, check_options
-from .errors import AliasingError, InputError
+from .errors import AliasingError, InputError, UnsupportedError
 from .measure.memory_map import Lifetime, memory_map
 from .measure.provenance import provenance
 from .models.quiet import silenced
@@ -41,12 +41,14 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
     Returns
     -------
     Record
-        One row for each program, approach and combination of options. A row whose result is wrong,
-        that raised or whose process died has no memory figures; its label says which.
+        One row for each program, approach and combination of options. A row that TVM refuses to
+        build, whose result is wrong, that raised or whose process died has no memory figures; its
+        label says which.
 
     Raises
     ------
     InputError, UnsupportedError
+        Something cannot be used; or TVM refuses to build a program under every approach.
     """
     params = build_options.pop("params", None)
     settings = _settings(approaches, build_options)
@@ -57,7 +59,11 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
         raise InputError("nothing to compare: name a program, an approach and a value of each axis")
     rows, maps = [], []
     for subject in subjects:
-        for row, lifetimes in _measured(subject, settings, build_options):
+        measured = list(_measured(subject, settings, build_options))
+        labels = [row["label"] for row, _ in measured]
+        if all(label.startswith("refused: ") for label in labels):
+            raise UnsupportedError(f"{subject.name}: {labels[0].removeprefix('refused: ')}")
+        for row, lifetimes in measured:
             rows.append({**row, "workload": subject.name})
             maps.append(lifetimes)
     facts = provenance()
@@ -107,6 +113,8 @@ def _row(subject, setting, fixed):
     try:
         built = build(subject.mod, **setting, **fixed, params=subject.params, dims=subject.dims)
         result = built.run(*subject.inputs)
+    except UnsupportedError as error:  # the options were checked before: it is TVM that refuses
+        return {**row, "label": f"refused: {error}"}, None
     except AliasingError:
         raise
     except Exception as error:  # whatever TVM raises costs this row only
