@@ -105,3 +105,39 @@ def test_nothing_else_changes():
 def test_twice_is_once():
     once = AnnotateReshapeOnly()(Before)
     tvm.ir.assert_structural_equal(AnnotateReshapeOnly()(once), once)
+
+
+@I.ir_module
+class Mistaken:
+    @T.prim_func(private=True, s_tir=True)
+    def flip(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        T.func_attr({"reshape_only": True, "tirx.noalias": True})
+        for i in range(8):
+            with T.sblock("flip"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[7 - v]
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32")):
+        cls = Mistaken
+        return R.call_tir(cls.flip, (x,), out_ty=R.Tensor((8,), "float32"))
+
+
+@I.ir_module
+class Corrected:
+    @T.prim_func(private=True, s_tir=True)
+    def flip(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        T.func_attr({"tirx.noalias": True})
+        for i in range(8):
+            with T.sblock("flip"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[7 - v]
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32")):
+        cls = Corrected
+        return R.call_tir(cls.flip, (x,), out_ty=R.Tensor((8,), "float32"))
+
+
+def test_takes_away_a_mark_that_the_body_does_not_prove():
+    tvm.ir.assert_structural_equal(AnnotateReshapeOnly()(Mistaken), Corrected)

@@ -307,3 +307,36 @@ def test_bound_reaches_the_planner():
     bounded = build(Symbolic, "stock", fused=False, dims={"n": 8}).memory(Y, Y)
     assert unbounded.planned == 3 * sizes["call"]
     assert bounded.planned == 2 * sizes["bound"] + sizes["call"]
+
+
+@I.ir_module
+class OfShape:
+    """The shape of the result is an input."""
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), s: R.Shape(["a", "b"])):
+        a = T.int64()
+        b = T.int64()
+        y = R.multiply(x, R.const(2.0, "float32"))
+        return R.reshape(y, (a, b))
+
+
+@pytest.mark.parametrize("approach", ["copy", "k0"])
+def test_shapes_are_inputs(approach):
+    x = np.arange(32, dtype="float32").reshape(4, 8)
+    built = build(OfShape, approach)
+    assert np.array_equal(built.run(x, (2, 16)), (2 * x).reshape(2, 16))
+    assert built.memory(x, (2, 16)).peak > 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "complaint"),
+    [
+        ((2, 16, 1), "input s has 3 dimensions, expected 2"),
+        (3, "input s is 3: give a tuple of integers"),
+        ((2, 1.5), r"input s is \(2, 1.5\): give a tuple of integers"),
+    ],
+)
+def test_shapes_are_checked(shape, complaint):
+    with pytest.raises(InputError, match=complaint):
+        build(OfShape, "copy").run(np.zeros((4, 8), "float32"), shape)

@@ -253,3 +253,23 @@ def test_the_same_twice_and_within_the_plan(name, approach):
     assert report == b.memory(*inputs)
     assert report.retained <= report.peak <= report.planned <= report.requested
     assert report.copy_kernels <= report.kernels
+
+
+@I.ir_module
+class NamedByMatchCast:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32")):
+        n = T.int64()
+        k = T.int64()
+        a = R.add(x, R.const(1.0, "float32"))
+        b = R.reshape(a, (n * 8,))
+        c = R.match_cast(b, R.Tensor((k,), "float32"))
+        return R.multiply(c, R.const(2.0, "float32"))
+
+
+def test_sizes_that_a_match_cast_names():
+    x = np.ones((4, 8), "float32")
+    built = build(NamedByMatchCast, "k0", fused=False)
+    assert np.array_equal(built.run(x), np.full(32, 4, "float32"))
+    report = built.memory(x)
+    assert (report.requested, report.planned, report.peak) == (256, 256, 256)

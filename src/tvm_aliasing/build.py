@@ -11,7 +11,7 @@ from .measure import native
 from .measure.memory import measure_memory
 from .options import check_choice, pass_options
 from .pipeline import record_stages
-from .values import check_arguments, to_arrays, to_tensors
+from .values import check_arguments, to_arrays, to_device
 
 
 def build(
@@ -166,7 +166,8 @@ class Built:
         Parameters
         ----------
         *arrays : ndarray
-            One for each parameter that is not bound; tuples nested as the function's.
+            One for each parameter that is not bound; tuples nested as the function's; a tuple of
+            integers for a shape.
 
         Returns
         -------
@@ -179,7 +180,7 @@ class Built:
             The count, a shape, a dtype or a symbolic size is wrong.
         """
         self._check(arrays)
-        return to_arrays(self._call(to_tensors(arrays, self._device())))
+        return to_arrays(self._call(self._on_device(arrays)))
 
     def call(self, *tensors):
         """Run the entry function on TVM tensors and return its own; nothing is copied."""
@@ -199,7 +200,7 @@ class Built:
         MemoryReport
         """
         self._check(arrays)
-        return measure_memory(self, to_tensors(arrays, self._device()))
+        return measure_memory(self, self._on_device(arrays))
 
     def machine(self, **memory):
         """A virtual machine of its own for the executable."""
@@ -240,6 +241,9 @@ class Built:
     def _check(self, arguments):
         params = self._source[self.entry].params
         return check_arguments(params, arguments, self._options.dims)
+
+    def _on_device(self, arrays):
+        return to_device(self._source[self.entry].params, arrays, self._device())
 
     def _call(self, tensors):
         if self._machine is None:

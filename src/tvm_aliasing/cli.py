@@ -131,7 +131,8 @@ def _compare(options):
     else:
         if options.json:
             _write(options.json, record.to_json().encode() + b"\n")
-        print(record.table().to_string(index=False, na_rep="-"))
+        table = record.table().astype(object)
+        print(table.where(table.notna(), "-").to_string(index=False))
     if options.figure:  # the last: where nothing was right there is a table, and nothing to draw
         _write(options.figure, record.memory_map()._repr_png_())
     return 0

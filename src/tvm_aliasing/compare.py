@@ -66,7 +66,8 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
         for row, lifetimes in measured:
             rows.append({**row, "workload": subject.name})
             maps.append(lifetimes)
-    facts = provenance()
+    targets = {row["target"] for row in rows}
+    facts = provenance(target=targets.pop() if len(targets) == 1 else None)
     facts["references"] = {subject.name: subject.reference for subject in subjects}
     return Record(kind="compare", provenance=facts, rows=rows, maps=maps)
 

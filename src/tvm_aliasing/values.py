@@ -15,7 +15,8 @@ def check_arguments(params, arguments, bounds=None):
     ----------
     params : list of relax.Var
     arguments : sequence
-        Arrays or tensors, with `shape` and `dtype`; tuples nested as the parameters'.
+        Arrays or tensors, with `shape` and `dtype`; sequences of integers for shapes; tuples nested
+        as the parameters'.
     bounds : dict of str to int, optional
         Largest value by symbolic name.
 
@@ -35,15 +36,14 @@ def check_arguments(params, arguments, bounds=None):
             f"{len(arguments)} inputs given, {len(params)} expected"
             + (f" ({names})" if params else "")
         )
-    tensors = []
+    shaped = []
     for param, argument in zip(params, arguments):
-        tensors += _tensors(param.name, param.ty, argument)
+        shaped += _shaped(param.name, param.ty, argument)
     sizes = {}
-    for name, ty, value in tensors:
-        _check_tensor(name, ty, value)
-        _bind_sizes(name, ty, value, sizes)
-    for name, ty, value in tensors:
-        _check_shape(name, ty, value, sizes)
+    for name, declared, actual in shaped:
+        _bind_sizes(name, declared, actual, sizes)
+    for name, declared, actual in shaped:
+        _check_shape(name, declared, actual, sizes)
     for size, value in sizes.items():
         bound = (bounds or {}).get(size.name)
         if bound is not None and value > bound:
@@ -61,11 +61,32 @@ def evaluate(size, sizes):
     return int(value) if isinstance(value, tirx.IntImm) else None
 
 
-def to_tensors(value, device):
-    """NumPy arrays, nested in tuples or not, as TVM tensors on a device."""
-    if isinstance(value, tuple | list):
-        return tvm_ffi.convert([to_tensors(item, device) for item in value])
-    return tvm.runtime.tensor(np.asarray(value), device)
+def to_device(params, arguments, device):
+    """Arguments as a compiled function takes them: tensors on a device, shapes, numbers.
+
+    Parameters
+    ----------
+    params : list of relax.Var
+    arguments : sequence
+        Checked: NumPy arrays, tuples of integers for shapes, numbers, nested as the parameters.
+    device : tvm.runtime.Device
+
+    Returns
+    -------
+    list
+    """
+    return [_to_device(param.ty, value, device) for param, value in zip(params, arguments)]
+
+
+def _to_device(ty, value, device):
+    if isinstance(ty, relax.TupleType):
+        fields = zip(ty.fields, value)
+        return tvm_ffi.convert([_to_device(field, item, device) for field, item in fields])
+    if isinstance(ty, relax.ShapeType):
+        return tvm_ffi.Shape([int(size) for size in value])
+    if isinstance(ty, relax.TensorType):
+        return tvm.runtime.tensor(np.asarray(value), device)
+    return value
 
 
 def to_arrays(value):
@@ -79,41 +100,45 @@ def to_arrays(value):
     return value
 
 
-def _tensors(name, ty, value):
-    """(name, type, value) of each tensor in an argument."""
+def _shaped(name, ty, value):
+    """(name, declared extents, actual extents) of each tensor and shape in an argument, checked."""
     if isinstance(ty, relax.TupleType):
         if not isinstance(value, tuple | list | tvm_ffi.Array) or len(value) != len(ty.fields):
             raise InputError(f"input {name} is a tuple of {len(ty.fields)}: give as many arrays")
         fields = enumerate(zip(ty.fields, value))
-        return [found for i, pair in fields for found in _tensors(f"{name}[{i}]", *pair)]
-    return [(name, ty, value)] if isinstance(ty, relax.TensorType) else []
+        return [found for i, pair in fields for found in _shaped(f"{name}[{i}]", *pair)]
+    if isinstance(ty, relax.ShapeType):
+        integers = isinstance(value, tuple | list) and all(
+            isinstance(size, int | np.integer) for size in value
+        )
+        if not integers:
+            raise InputError(f"input {name} is {value!r}: give a tuple of integers")
+        actual, declared = value, ty.values or ()
+    elif isinstance(ty, relax.TensorType):
+        if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+            raise InputError(f"input {name} is {type(value).__name__}: give an array")
+        if ty.dtype and str(value.dtype) != str(ty.dtype):
+            raise InputError(f"input {name} has dtype {value.dtype}, expected {ty.dtype}")
+        declared = ty.shape.values if isinstance(ty.shape, relax.ShapeExpr) else ()
+        actual = value.shape
+    else:
+        return []
+    if ty.ndim >= 0 and len(actual) != ty.ndim:
+        raise InputError(f"input {name} has {len(actual)} dimensions, expected {ty.ndim}")
+    return [(name, declared, [int(size) for size in actual])]
 
 
-def _check_tensor(name, ty, value):
-    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
-        raise InputError(f"input {name} is {type(value).__name__}: give an array")
-    if ty.dtype and str(value.dtype) != str(ty.dtype):
-        raise InputError(f"input {name} has dtype {value.dtype}, expected {ty.dtype}")
-    if ty.ndim >= 0 and len(value.shape) != ty.ndim:
-        raise InputError(f"input {name} has {len(value.shape)} dimensions, expected {ty.ndim}")
-
-
-def _bind_sizes(name, ty, value, sizes):
-    for declared, actual in zip(_declared(ty), value.shape):
-        if isinstance(declared, ir.Var) and sizes.setdefault(declared, int(actual)) != actual:
+def _bind_sizes(name, declared, actual, sizes):
+    for size, value in zip(declared, actual):
+        if isinstance(size, ir.Var) and sizes.setdefault(size, value) != value:
             raise InputError(
-                f"input {name}: symbolic size {declared.name} is {actual} here "
-                f"and {sizes[declared]} in another input"
+                f"input {name}: symbolic size {size.name} is {value} here "
+                f"and {sizes[size]} in another input"
             )
 
 
-def _check_shape(name, ty, value, sizes):
-    expected = [evaluate(declared, sizes) for declared in _declared(ty)]
-    actual = [int(size) for size in value.shape]
+def _check_shape(name, declared, actual, sizes):
+    expected = [evaluate(size, sizes) for size in declared]
     if any(want is not None and want != have for want, have in zip(expected, actual)):
-        wanted = ", ".join(str(d) if w is None else str(w) for d, w in zip(_declared(ty), expected))
+        wanted = ", ".join(str(d) if w is None else str(w) for d, w in zip(declared, expected))
         raise InputError(f"input {name} has shape {tuple(actual)}, expected ({wanted})")
-
-
-def _declared(ty):
-    return ty.shape.values if isinstance(ty.shape, relax.ShapeExpr) else ()

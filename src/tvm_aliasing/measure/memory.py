@@ -11,6 +11,7 @@ from ..analysis.moves import moves
 from ..errors import UnsupportedError
 from ..values import check_arguments, evaluate
 from . import native
+from .sizes import sizes_within, with_match_casts
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def _allocated(mod, name, bytes_of, sizes):
     """Sum over a planned function's allocations, a called Relax function's at each call."""
 
     def total(function, active, sizes):
+        sizes = with_match_casts(function, sizes)
         # Collected first: an error raised in TVM's visitor would lose its class.
         calls, found = [], 0
         post_order_visit(
@@ -110,34 +112,11 @@ def _allocated(mod, name, bytes_of, sizes):
                 found += size
             callee = mod.functions.get(call.op) if isinstance(call.op, ir.GlobalVar) else None
             if isinstance(callee, relax.Function) and call.op.name_hint not in active:
-                within = _sizes_within(callee, call, sizes)
+                within = sizes_within(callee, call, sizes)
                 found += total(callee, {*active, call.op.name_hint}, within)
         return found
 
     return total(mod[name], {name}, sizes)
-
-
-def _sizes_within(callee, call, sizes):
-    """The symbolic sizes of a called function, from what it is called with."""
-    found = {}
-
-    def match(declared, given):
-        if isinstance(declared, relax.TupleType):
-            for pair in zip(declared.fields, given.fields):
-                match(*pair)
-        elif isinstance(declared, relax.TensorType | relax.ShapeType):
-            for size, actual in zip(_extents(declared), _extents(given)):
-                if isinstance(size, ir.Var):
-                    found[size] = evaluate(actual, sizes)
-
-    for param, argument in zip(callee.params, call.args):
-        match(param.ty, argument.ty)
-    return {size: value for size, value in found.items() if value is not None}
-
-
-def _extents(ty):
-    shape = ty.shape if isinstance(ty, relax.TensorType) else ty
-    return shape.values or () if isinstance(shape, relax.ShapeExpr | relax.ShapeType) else ()
 
 
 def _storage_bytes(call):

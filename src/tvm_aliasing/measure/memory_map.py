@@ -10,6 +10,7 @@ from tvm import ir, relax, tirx
 from ..analysis.expressions import variables
 from ..analysis.storage_roots import StorageRoots, leaves
 from ..values import check_arguments, evaluate
+from .sizes import bindings_of, with_match_casts
 
 
 class Lifetime(NamedTuple):
@@ -55,11 +56,11 @@ def memory_map(built, arrays):
     """
     mod = built.stages["planned"]
     function = mod[built.entry]
-    sizes = check_arguments(function.params, arrays)
+    sizes = with_match_casts(function, check_arguments(function.params, arrays))
     roots = StorageRoots(mod, function, elided=True)
     used, kernels = _kernels_by_root(mod, function, roots)
     storages, tensors, top, names = {}, [], 0, set()
-    for binding in _bindings(function.body):
+    for binding in bindings_of(function.body):
         value = binding.value
         if _is_call(value, "relax.memory.alloc_storage"):
             name = _unused_name(binding.var.name, names)
@@ -99,7 +100,7 @@ def _storage_lifetimes(storages, tensors):
 def _kernels_by_root(mod, function, roots):
     """(root -> numbers of the kernels during which it is used, number of kernels)."""
     used, kernel = {}, -1
-    for binding in _bindings(function.body):
+    for binding in bindings_of(function.body):
         value = binding.value
         if isinstance(value, relax.If) or _is_call(value, "relax.memory.alloc_tensor"):
             continue
@@ -109,16 +110,6 @@ def _kernels_by_root(mod, function, roots):
                 for root in leaf:
                     used.setdefault(root, []).append(max(kernel, 0))
     return used, kernel + 1
-
-
-def _bindings(body):
-    """Every binding of a function in order, those of branches after the `If` that holds them."""
-    for block in body.blocks:
-        for binding in block.bindings:
-            yield binding
-            if isinstance(binding.value, relax.If):
-                yield from _bindings(binding.value.true_branch)
-                yield from _bindings(binding.value.false_branch)
 
 
 def _is_call(value, name):

@@ -32,7 +32,7 @@ def provenance(target=None, threads=None):
     target : str, dict or tvm.target.Target, optional
         What the modules were built for.
     threads : int, optional
-        Size of TVM's thread pool. If not given, a loaded TVM is asked for it.
+        Size of TVM's thread pool; by default TVM is asked.
 
     Returns
     -------

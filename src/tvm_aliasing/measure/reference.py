@@ -4,7 +4,7 @@ import tvm
 from tvm import relax
 from tvm.relax import transform
 
-from ..values import to_arrays, to_tensors
+from ..values import to_arrays, to_device
 
 
 def unplanned_result(mod, params, inputs, entry="main"):
@@ -44,4 +44,4 @@ def unplanned_result(mod, params, inputs, entry="main"):
         mod, tvm.target.Target("llvm"), relax_pipeline=tvm.transform.Sequential(passes)
     )
     machine = relax.VirtualMachine(executable, tvm.cpu())
-    return to_arrays(machine[entry](*to_tensors(inputs, tvm.cpu())))
+    return to_arrays(machine[entry](*to_device(mod[entry].params, inputs, tvm.cpu())))

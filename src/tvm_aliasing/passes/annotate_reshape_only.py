@@ -12,18 +12,22 @@ class AnnotateReshapeOnly:
     """Mark each PrimFunc whose body proves that it only reshapes with attribute `reshape_only`.
 
     A property of the function, as in apache/tvm#7945: calls and graph are untouched, and nobody
-    has to act on it.
+    has to act on it. A mark that the body does not prove is taken away: a pass that changed a
+    function may have left it there.
     """
 
     def transform_module(self, mod, _context):
-        """Return the module with the attribute added where it is proved."""
-        marked = {
-            name: function.with_attr(RESHAPE_ONLY, True)
-            for name, function in mod.functions_items()
-            if isinstance(function, tirx.PrimFunc) and is_reshape_only(function)
-        }
-        if not marked:
+        """Return the module with the attribute where it is proved, and nowhere else."""
+        changed = {}
+        for name, function in mod.functions_items():
+            if not isinstance(function, tirx.PrimFunc):
+                continue
+            if is_reshape_only(function):
+                changed[name] = function.with_attr(RESHAPE_ONLY, True)
+            elif function.attrs and RESHAPE_ONLY in function.attrs:
+                changed[name] = function.without_attr(RESHAPE_ONLY)
+        if not changed:
             return mod
         mod = mod.clone()
-        mod.update(marked)
+        mod.update(changed)
         return mod
