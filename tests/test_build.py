@@ -228,6 +228,9 @@ BAD_OPTIONS = {
     "params shape": ({"params": {"w": X}}, InputError),
     "params dtype": ({"params": {"w": W.astype("float64")}}, InputError),
     "dims bound": ({"dims": {"n": 0}}, InputError),
+    "dims no dict": ({"dims": [8]}, InputError),
+    "params no dict": ({"params": [X]}, InputError),
+    "approaches": ({"approach": ["k0", "stock"]}, InputError),
     "shipped unfused": ({"approach": "shipped", "fused": False}, InputError),
     "approach not there": ({"approach": "alias:views"}, UnsupportedError),
     "approach k0+ not there": ({"approach": "k0+"}, UnsupportedError),
@@ -304,7 +307,7 @@ def test_bound_reaches_the_planner():
     """Two intermediates take the size of the bound, the output that of the call."""
     sizes = {"bound": 8 * 4 * 4, "call": 4 * 4 * 4}
     unbounded = build(Symbolic, "stock", fused=False).memory(Y, Y)
-    bounded = build(Symbolic, "stock", fused=False, dims={"n": 8}).memory(Y, Y)
+    bounded = build(Symbolic, "stock", fused=False, dims={"n": np.int64(8)}).memory(Y, Y)
     assert unbounded.planned == 3 * sizes["call"]
     assert bounded.planned == 2 * sizes["bound"] + sizes["call"]
 

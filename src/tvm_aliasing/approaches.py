@@ -173,9 +173,11 @@ def approach(name):
     UnsupportedError
         It is planned and not there yet.
     """
+    known = ", ".join(APPROACHES)
+    if not isinstance(name, str):
+        raise InputError(f"approach {name!r} is no name: use one of {known}")
     if name in APPROACHES:
         return APPROACHES[name]
-    known = ", ".join(APPROACHES)
-    if isinstance(name, str) and name.split(":")[0] in NOT_THERE_YET:
+    if name.split(":")[0] in NOT_THERE_YET:
         raise UnsupportedError(f"approach {name!r} is not there yet: use one of {known}")
     raise InputError(f"unknown approach {name!r}: use one of {known}")

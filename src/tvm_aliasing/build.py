@@ -126,6 +126,8 @@ def _entry_checked(mod, entry):
 
 def _bind_params(mod, entry, params):
     """Bind weights to parameters of the entry function."""
+    if not isinstance(params, dict):
+        raise InputError(f"params is {type(params).__name__}: give a dict of name to array")
     if not params:
         return mod
     by_name = {param.name: param for param in mod[entry].params}

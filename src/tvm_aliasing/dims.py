@@ -1,14 +1,18 @@
 """Symbolic dimensions and the sizes that callers give for them."""
 
+from numbers import Integral
+
 from tvm import relax
 
 from .errors import InputError
 
 
 def check_sizes(dims):
-    """Raise InputError unless each size is an integer of at least 1."""
+    """Raise InputError unless `dims` maps names to integers of at least 1."""
+    if not isinstance(dims, dict):
+        raise InputError(f"dims is {dims!r}: give a dict of name to size")
     for name, size in dims.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
             raise InputError(f"dimension {name} must be an integer of at least 1, not {size!r}")
 
 

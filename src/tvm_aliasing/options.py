@@ -86,7 +86,7 @@ def pass_options(
         entry=entry,
         donate=tuple(donate),
         outputs=outputs,
-        dims=dict(dims or {}),
+        dims={name: int(size) for name, size in (dims or {}).items()},
     )
 
 
