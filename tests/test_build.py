@@ -343,3 +343,8 @@ def test_shapes_are_inputs(approach):
 def test_shapes_are_checked(shape, complaint):
     with pytest.raises(InputError, match=complaint):
         build(OfShape, "copy").run(np.zeros((4, 8), "float32"), shape)
+
+
+def test_pipeline_refuses_what_build_refuses():
+    with pytest.raises(InputError, match="shipped is TVM's pipeline untouched"):
+        pipeline("shipped", "llvm", fused=False)

@@ -262,3 +262,27 @@ def test_what_every_approach_refuses_is_an_error():
     module, inputs, _, _ = known_faults.CASES["in place of a constant"]
     with pytest.raises(UnsupportedError, match="module: TVM cannot build this module"):
         ta.compare(module, ["stock+inplace"], inputs=inputs)
+
+
+DYING = """
+import os
+import tvm
+from tvm.script import ir as I, relax as R
+
+@tvm.register_global_func("test_compare.leave", override=True)
+def leave(x):
+    os._exit(7)
+
+@I.ir_module
+class Dying:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        return R.call_pure_packed("test_compare.leave", x, ty_args=R.Tensor((4,), "float32"))
+"""
+
+
+def test_a_program_without_a_result_that_dies_costs_its_rows_only(tmp_path):
+    path = tmp_path / "dying.py"
+    path.write_text(DYING)
+    record = ta.compare([path, BLOCK_OUTPUT], "k0")
+    assert [row["label"].split(":")[0] for row in record.rows] == ["died", "run on a CPU"]

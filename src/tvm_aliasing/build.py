@@ -9,7 +9,7 @@ from .dims import check_dims, symbolic_dims
 from .errors import InputError, UnsupportedError
 from .measure import native
 from .measure.memory import measure_memory
-from .options import check_choice, pass_options
+from .options import check_applies, check_choice, pass_options
 from .pipeline import record_stages
 from .values import check_arguments, to_arrays, to_device
 
@@ -105,8 +105,7 @@ def check_options(
     approach_of(approach)
     check_choice("exec_mode", exec_mode)
     checked = pass_options(target, **options)
-    if approach == "shipped" and checked.fused is not True:
-        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
+    check_applies(approach, checked)
     return checked
 
 

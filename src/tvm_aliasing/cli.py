@@ -115,7 +115,7 @@ def _compare(options):
     record = compare(
         programs,
         options.approach and options.approach.split(","),
-        target=options.target.split(","),
+        target=_targets(options.target),
         planner=options.planner.split(",") if options.planner else None,
         placement=options.placement.split(","),
         fused=[_fused(value) for value in options.fused.split(",")],
@@ -158,6 +158,11 @@ def _fetch_model(options):
     from .models import fetch
 
     print(fetch(options.name))
+
+
+def _targets(text):
+    """Names with commas between, or one target in TVM's JSON, which has commas of its own."""
+    return [text] if text.startswith("{") else text.split(",")
 
 
 def _fused(text):

@@ -124,8 +124,11 @@ def _row(subject, setting, fixed):
     row["correct"] = agrees(result, subject.expected)
     if not row["correct"]:
         return row, None
-    row["memory"] = asdict(built.memory(*subject.inputs))
-    return row, memory_map(built, subject.inputs)
+    try:
+        memory = asdict(built.memory(*subject.inputs))
+        return {**row, "memory": memory}, memory_map(built, subject.inputs)
+    except UnsupportedError as error:  # a size that depends on data
+        return {**row, "label": f"not measured: {error}"}, None
 
 
 def _blank_row(subject, setting, fixed, label):

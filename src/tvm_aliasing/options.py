@@ -55,6 +55,12 @@ def check_choice(option, value):
     raise InputError(f"unknown {option} {value!r}: use {_listed(ready)}")
 
 
+def check_applies(approach, options):
+    """Refuse options that an approach cannot heed."""
+    if approach == "shipped" and options.fused is not True:
+        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
+
+
 def pass_options(
     target,
     *,
