@@ -12,6 +12,7 @@ from tvm.script import tirx as T
 
 import known_faults
 import tvm_aliasing as ta
+from tvm_aliasing import cli
 from tvm_aliasing.errors import InputError, UnsupportedError
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -286,3 +287,24 @@ def test_a_program_without_a_result_that_dies_costs_its_rows_only(tmp_path):
     path.write_text(DYING)
     record = ta.compare([path, BLOCK_OUTPUT], "k0")
     assert [row["label"].split(":")[0] for row in record.rows] == ["died", "run on a CPU"]
+
+
+@I.ir_module
+class DataDependent:
+    @R.function
+    def main(x: R.Tensor((4,), "int64")):
+        m = T.int64()
+        u = R.unique(x)
+        c = R.match_cast(u, R.Tensor((m,), "int64"))
+        return R.add(c, R.const(1, "int64"))
+
+
+def test_a_size_that_depends_on_data_leaves_a_right_row_unmeasured():
+    (row,) = ta.compare(DataDependent, "k0", inputs=(np.array([3, 1, 3, 1]),)).rows
+    assert row["ran"] and row["correct"] and row["memory"] is None
+    assert row["label"].startswith("not measured: the planned bytes of main depend on data")
+
+
+def test_a_target_in_json_is_one_target():
+    assert cli._targets('{"kind": "llvm", "num-cores": 2}') == ['{"kind": "llvm", "num-cores": 2}']
+    assert cli._targets("llvm,cuda") == ["llvm", "cuda"]
