@@ -348,3 +348,31 @@ def test_shapes_are_checked(shape, complaint):
 def test_pipeline_refuses_what_build_refuses():
     with pytest.raises(InputError, match="shipped is TVM's pipeline untouched"):
         pipeline("shipped", "llvm", fused=False)
+
+
+@I.ir_module
+class WritesInPlace:
+    @T.prim_func(private=True, s_tir=True)
+    def increment(A: T.Buffer((32,), "float32")):
+        for i in range(32):
+            with T.sblock("increment"):
+                v = T.axis.spatial(32, i)
+                A[v] = A[v] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        cls = WritesInPlace
+        r = R.reshape(x, (32,))
+        w = R.call_tir_inplace(
+            cls.increment, (r,), inplace_indices=[0], out_ty=R.Tensor((32,), "float32")
+        )
+        return R.multiply(w, R.const(2.0, "float32"))
+
+
+@pytest.mark.parametrize("approach", ["copy", "k0"])
+def test_a_write_in_place_does_not_reach_the_caller_through_a_reshape(approach):
+    x = np.arange(32, dtype="float32").reshape(4, 8)
+    given = tvm.runtime.tensor(x)
+    result = build(WritesInPlace, approach, fused=False).call(given)
+    assert np.array_equal(given.numpy(), x)
+    assert np.array_equal(result.numpy(), 2 * (x.reshape(32) + 1))

@@ -3,6 +3,7 @@
 import tvm
 import tvm_ffi
 from tvm import ir, relax
+from tvm.relax.analysis import post_order_visit
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..attributes import RESHAPE_ONLY
@@ -20,6 +21,21 @@ def keeps_bytes_in_place(source, result, flat_scopes):
         and memory_scope(result) in flat_scopes
         and tvm_ffi.structural_equal(source.vdevice, result.vdevice)
     )
+
+
+def writes_in_place(mod):
+    """Whether a Relax function of a module calls something that writes over its arguments."""
+    in_place = [ir.Op.get(f"relax.{name}") for name in ("call_tir_inplace", "call_inplace_packed")]
+    found = []
+
+    def visit(expr):
+        if isinstance(expr, relax.Call) and any(expr.op.same_as(op) for op in in_place):
+            found.append(expr)
+
+    for _, function in mod.functions_items():
+        if isinstance(function, relax.Function):
+            post_order_visit(function, visit)
+    return bool(found)
 
 
 @mutator
@@ -52,7 +68,8 @@ class ElideReshapeOnly:
     """Replace each call of a `reshape_only` PrimFunc by `relax.reshape`, which lowers to a view.
 
     In contrast to TVM's `RewriteDataflowReshape` it proves nothing anew, and it also elides block
-    outputs, code outside dataflow blocks, and several fused reshapes in a row.
+    outputs, code outside dataflow blocks, and several fused reshapes in a row. It elides nothing in
+    a module that writes in place: a view would then see, or pass on, the write.
 
     Parameters
     ----------
@@ -66,6 +83,8 @@ class ElideReshapeOnly:
 
     def transform_module(self, mod, _context):
         """Return the module with the calls replaced."""
+        if writes_in_place(mod):
+            return mod
         elider = _Elider(mod, self.flat_scopes)
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function):
