@@ -376,3 +376,28 @@ def test_a_write_in_place_does_not_reach_the_caller_through_a_reshape(approach):
     result = build(WritesInPlace, approach, fused=False).call(given)
     assert np.array_equal(given.numpy(), x)
     assert np.array_equal(result.numpy(), 2 * (x.reshape(32) + 1))
+
+
+@I.ir_module
+class BranchesDiffer:
+    """One branch returns the parameter; the other returns a value of its own."""
+
+    @R.function
+    def main(first: R.Tensor((), "bool"), x: R.Tensor((4, 8), "float32")):
+        if first:
+            y = x
+        else:
+            y = R.reshape(R.reshape(x, (32,)), (4, 8))
+        return y
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_what_one_branch_returns_excuses_no_alias_in_the_other(fused):
+    x = np.arange(32, dtype="float32").reshape(4, 8)
+    given = tvm.runtime.tensor(x)
+    result = build(BranchesDiffer, "k0", fused=fused).call(
+        tvm.runtime.tensor(np.asarray(False)), given
+    )
+    assert np.array_equal(result.numpy(), x)
+    result.copyfrom(np.zeros((4, 8), "float32"))
+    assert np.array_equal(given.numpy(), x)

@@ -45,6 +45,8 @@ class StorageRoots:
     function : tvm.relax.Function
     elided : bool
         Whether `relax.reshape` is a view, as it is once reshapes have been elided.
+    on_every_path : bool
+        Whether only roots count that both branches of an `If` give.
 
     Attributes
     ----------
@@ -53,8 +55,8 @@ class StorageRoots:
         What the function returns.
     """
 
-    def __init__(self, mod, function, *, elided, _active=()):
-        self._mod, self._elided = mod, elided
+    def __init__(self, mod, function, *, elided, on_every_path=False, _active=()):
+        self._mod, self._elided, self._on_every_path = mod, elided, on_every_path
         self._active = (*_active, function)
         self._sites = itertools.count()
         self._views = _ELIDED_OPS if elided else _VIEW_OPS
@@ -80,7 +82,8 @@ class StorageRoots:
         if isinstance(expr, relax.TupleGetItem):
             return self.of(expr.tuple_value)[expr.index]
         if isinstance(expr, relax.If):
-            return _join(self.of(expr.true_branch), self.of(expr.false_branch))
+            branches = self.of(expr.true_branch), self.of(expr.false_branch)
+            return (_common if self._on_every_path else _join)(*branches)
         if isinstance(expr, relax.Call):
             return self._of_call(expr)
         return frozenset()
@@ -119,7 +122,13 @@ class StorageRoots:
     def _of_function_call(self, call, callee):
         if any(callee.same_as(active) for active in self._active):
             return self._any_argument(call)
-        summary = StorageRoots(self._mod, callee, elided=self._elided, _active=self._active).result
+        summary = StorageRoots(
+            self._mod,
+            callee,
+            elided=self._elided,
+            on_every_path=self._on_every_path,
+            _active=self._active,
+        ).result
 
         site = next(self._sites)
 
@@ -167,3 +176,10 @@ def _join(one, other):
     if isinstance(one, list) and isinstance(other, list):
         return [_join(left, right) for left, right in zip(one, other)]
     return frozenset().union(*leaves(one), *leaves(other))
+
+
+def _common(one, other):
+    """The roots that both branches of an `If` give."""
+    if isinstance(one, list) and isinstance(other, list):
+        return [_common(left, right) for left, right in zip(one, other)]
+    return frozenset.intersection(*leaves(one), *leaves(other))

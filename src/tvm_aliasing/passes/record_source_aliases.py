@@ -7,14 +7,14 @@ from ..analysis.storage_roots import StorageRoots, leaves
 from ..attributes import SOURCE_ALIAS
 
 
-def output_aliases(mod, function, *, elided):
+def output_aliases(mod, function, *, elided, on_every_path=False):
     """The pairs of an output and what it may share storage with.
 
     Parameters
     ----------
     mod : tvm.IRModule
     function : tvm.relax.Function
-    elided : bool
+    elided, on_every_path : bool
         As for `StorageRoots`.
 
     Returns
@@ -23,7 +23,7 @@ def output_aliases(mod, function, *, elided):
         `"i=param p"`, `"i=constant"` or `"i=j"`: tensor `i` of the result, counted from 0 through
         nested tuples, may share storage with parameter `p`, a constant, or output `j` < `i`.
     """
-    outputs = leaves(StorageRoots(mod, function, elided=elided).result)
+    outputs = leaves(StorageRoots(mod, function, elided=elided, on_every_path=on_every_path).result)
     pairs = []
     for i, roots in enumerate(outputs):
         params = [root.site for root in roots if root.kind == "param"]
@@ -38,7 +38,8 @@ class RecordSourceAliases:
     """Set `ta.source_alias` on each Relax function whose outputs alias as it was written.
 
     What a program says itself, by returning a parameter, one variable twice, or a view that the
-    user wrote, is its meaning and is kept. A constant is never the caller's to overwrite.
+    user wrote, is its meaning and is kept. What only one branch of an `If` says does not count: it
+    is not said on the other path. A constant is never the caller's to overwrite.
     """
 
     def transform_module(self, mod, _context):
@@ -46,7 +47,7 @@ class RecordSourceAliases:
         recorded = {}
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function):
-                pairs = output_aliases(mod, function, elided=False)
+                pairs = output_aliases(mod, function, elided=False, on_every_path=True)
                 pairs = [pair for pair in pairs if not pair.endswith("=constant")]
                 if pairs:
                     recorded[name] = function.with_attr(SOURCE_ALIAS, pairs)
