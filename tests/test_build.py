@@ -401,3 +401,52 @@ def test_what_one_branch_returns_excuses_no_alias_in_the_other(fused):
     assert np.array_equal(result.numpy(), x)
     result.copyfrom(np.zeros((4, 8), "float32"))
     assert np.array_equal(given.numpy(), x)
+
+
+@I.ir_module
+class ImpureCall:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4, 8), "float32")):
+        r = R.reshape(x, (32,))
+        _ = R.call_packed("test_build.increment", r, ty_args=R.Tensor((32,), "float32"))
+        return R.add(x, R.const(1.0, "float32"))
+
+
+@pytest.mark.parametrize("approach", ["copy", "k0"])
+def test_an_impure_call_does_not_write_through_a_reshape(approach):
+    def increment(tensor):
+        tensor.copyfrom(tensor.numpy() + 1)
+        return tensor
+
+    tvm.register_global_func("test_build.increment", increment, override=True)
+    x = np.arange(32, dtype="float32").reshape(4, 8)
+    given = tvm.runtime.tensor(x)
+    result = build(ImpureCall, approach).call(given)
+    assert np.array_equal(given.numpy(), x)
+    assert np.array_equal(result.numpy(), x + 1)
+
+
+@I.ir_module
+class NoElements:
+    @R.function
+    def main(x: R.Tensor((0, 4), "float32")):
+        a = R.add(x, R.const(1.0, "float32"))
+        return R.expand_dims(a, 0)
+
+
+@I.ir_module
+class OfUnknownRank:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        r = R.reshape(x, (32,))
+        m = R.match_cast(r, R.Tensor(dtype="float32"))
+        return m
+
+
+def test_a_reshape_without_elements():
+    assert build(NoElements, "k0").run(np.zeros((0, 4), "float32")).shape == (1, 0, 4)
+
+
+def test_an_output_that_cannot_be_copied_is_refused_in_one_line():
+    with pytest.raises(UnsupportedError, match="give it a rank and a dtype with match_cast"):
+        build(OfUnknownRank, "k0")

@@ -230,7 +230,7 @@ class Built:
                 relax_pipeline=approach_of(self.approach).pipeline(self._options),
                 exec_mode=self._exec_mode,
             )
-        except (RuntimeError, ValueError, TypeError) as error:  # what TVM's own checks raise
+        except Exception as error:  # TVM's checks and its legalisation raise whatever they like
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise UnsupportedError(
                 f"TVM cannot build this module under {self.approach}: {lines[-1].strip()}"

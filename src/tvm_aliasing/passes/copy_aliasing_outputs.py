@@ -91,6 +91,12 @@ def _copy_outputs(builder, function, positions):
 
 
 def _copy(builder, value):
+    ty = value.ty
+    if not isinstance(ty, relax.TensorType) or ty.ndim < 0 or ty.dtype is None:
+        raise ValueError(
+            f"an output of type {ty} may alias an input and cannot be copied: "
+            "give it a rank and a dtype with match_cast"
+        )
     if not isinstance(value.ty.shape, relax.ShapeExpr):
         sizes = [tirx.Var(f"size{i}", "int64") for i in range(value.ty.ndim)]
         value = builder.match_cast(value, relax.TensorType(sizes, value.ty.dtype, value.ty.vdevice))

@@ -2,7 +2,7 @@
 
 import tvm
 import tvm_ffi
-from tvm import ir, relax
+from tvm import ir, relax, tirx
 from tvm.relax.analysis import post_order_visit
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
@@ -24,7 +24,10 @@ def keeps_bytes_in_place(source, result, flat_scopes):
 
 
 def writes_in_place(mod):
-    """Whether a Relax function of a module calls something that writes over its arguments."""
+    """Whether a Relax function of a module may call something that writes over its arguments.
+
+    An impure function may, whatever it calls.
+    """
     in_place = [ir.Op.get(f"relax.{name}") for name in ("call_tir_inplace", "call_inplace_packed")]
     found = []
 
@@ -34,6 +37,8 @@ def writes_in_place(mod):
 
     for _, function in mod.functions_items():
         if isinstance(function, relax.Function):
+            if not function.is_pure or function.attrs.get("relax.force_pure", False):
+                return True
             post_order_visit(function, visit)
     return bool(found)
 
@@ -53,6 +58,8 @@ class _Elider(PyExprMutator):
         result = call.ty_args[0]
         if not keeps_bytes_in_place(source.ty, result, self.flat_scopes):
             return call
+        if any(isinstance(size, tirx.IntImm) and size.value == 0 for size in result.shape):
+            return call  # `relax.reshape` reads 0 as "the same as before", and there is no byte
         return relax.op.reshape(source, result.shape)
 
     def _is_marked(self, call):
