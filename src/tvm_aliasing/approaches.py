@@ -121,13 +121,12 @@ class Approach:
 
     Attributes
     ----------
-    name, summary : str
+    name : str
     stages : callable
         From `PassOptions` to a dict of stage name to list of passes, in order.
     """
 
     name: str
-    summary: str
     stages: Callable
 
     def pipeline(self, options):
@@ -143,7 +142,7 @@ class Approach:
 
 
 APPROACHES = {
-    name: Approach(name, (stages.__doc__ or "").strip(), stages)
+    name: Approach(name, stages)
     for name, stages in {
         "copy": copy,
         "shipped": shipped,
@@ -154,7 +153,7 @@ APPROACHES = {
     }.items()
 }
 
-#: Named by the design; later parts of the project bring them.
+#: Planned; later parts of the project bring them.
 NOT_THERE_YET = ("k0+", "alias", "stock+offset-abi", "stock-noalias")
 
 

@@ -8,7 +8,7 @@ from .backends import backend_of, resolve_target
 from .dims import check_sizes
 from .errors import InputError, UnsupportedError
 
-#: option -> (values in use, values that are named by the design and not there yet)
+#: option -> (values in use, values that are planned and not there yet)
 _CHOICES = {
     "planner": (("tvm",), ("token", "arena")),
     "placement": (("late",), ("early", "early-fenced")),

@@ -61,6 +61,12 @@ def evaluate(size, sizes):
     return int(value) if isinstance(value, tirx.IntImm) else None
 
 
+def item_bytes(dtype):
+    """Bytes that one element of a dtype takes, as TVM stores it."""
+    item = tvm.DataType(dtype)
+    return (item.bits * item.lanes + 7) // 8
+
+
 def to_device(params, arguments, device):
     """Arguments as a compiled function takes them: tensors on a device, shapes, numbers.
 

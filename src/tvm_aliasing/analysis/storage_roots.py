@@ -8,6 +8,7 @@ import itertools
 from dataclasses import dataclass
 
 from tvm import ir, relax
+from tvm.relax.analysis import post_order_visit
 
 _VIEW_OPS = (
     "relax.memory.view",
@@ -15,6 +16,7 @@ _VIEW_OPS = (
 )
 #: `relax.reshape` means a value in a source program and a view once reshapes have been elided.
 _ELIDED_OPS = (*_VIEW_OPS, "relax.reshape")
+_IN_PLACE_OPS = ("relax.call_tir_inplace", "relax.call_inplace_packed")
 _EXTERN_OPS = (
     "relax.call_pure_packed",
     "relax.call_inplace_packed",
@@ -150,6 +152,24 @@ class StorageRoots:
             for leaf in leaves(self.of(argument)):
                 roots |= leaf
         return _fill(call.ty, lambda path: roots)
+
+
+def may_write_in_place(mod):
+    """Whether a Relax function of a module may call something that writes over its arguments.
+
+    An impure function may, whatever it calls.
+    """
+    found = []
+
+    def visit(expr):
+        if isinstance(expr, relax.Call) and isinstance(expr.op, ir.Op):
+            found.append(expr.op.name in _IN_PLACE_OPS)
+
+    for _, function in mod.functions_items():
+        if isinstance(function, relax.Function):
+            found.append(not function.is_pure or bool(function.attrs.get("relax.force_pure", 0)))
+            post_order_visit(function, visit)
+    return any(found)
 
 
 def leaves(places):

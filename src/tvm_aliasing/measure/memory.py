@@ -9,7 +9,7 @@ from tvm.relax.analysis import post_order_visit
 
 from ..analysis.moves import moves
 from ..errors import UnsupportedError
-from ..values import check_arguments, evaluate
+from ..values import check_arguments, evaluate, item_bytes
 from . import native
 from .sizes import sizes_within, with_match_casts
 
@@ -129,9 +129,8 @@ def _storage_bytes(call):
 def _tensor_bytes(call):
     """What a call allocates as a tensor, or None where it allocates none."""
     if call.op.same_as(ir.Op.get("relax.memory.alloc_tensor")):
-        item = tvm.DataType(call.args[3].value)
         count = prod(call.args[2].values, start=tirx.const(1, "int64"))
-        return count * (item.bits * item.lanes + 7 >> 3)
+        return count * item_bytes(call.args[3].value)
     return None
 
 
@@ -189,5 +188,4 @@ def _written_by_moves(function):
 
 
 def _bytes(tensor):
-    item = tvm.DataType(tensor.dtype)
-    return prod(tensor.shape) * (item.bits * item.lanes + 7 >> 3)
+    return prod(tensor.shape) * item_bytes(tensor.dtype)

@@ -4,12 +4,11 @@ import itertools
 from math import prod
 from typing import NamedTuple
 
-import tvm
 from tvm import ir, relax, tirx
 
 from ..analysis.expressions import variables
 from ..analysis.storage_roots import StorageRoots, leaves
-from ..values import check_arguments, evaluate
+from ..values import check_arguments, evaluate, item_bytes
 from .sizes import bindings_of, with_match_casts
 
 
@@ -71,8 +70,7 @@ def memory_map(built, arrays):
             if root not in used:
                 continue
             storage, base, _size = storages[value.args[0]]
-            item = tvm.DataType(value.args[3].value)
-            size = _count(value.args[2], sizes) * (item.bits * item.lanes + 7 >> 3)
+            size = _count(value.args[2], sizes) * item_bytes(value.args[3].value)
             address = base + evaluate(value.args[1], sizes)
             returned = any(root in leaf for leaf in leaves(roots.result))
             begin, end = used[root][0], kernels - 1 if returned else used[root][-1]

@@ -3,9 +3,9 @@
 import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
-from tvm.relax.analysis import post_order_visit
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
+from ..analysis.storage_roots import may_write_in_place
 from ..attributes import RESHAPE_ONLY
 
 
@@ -21,26 +21,6 @@ def keeps_bytes_in_place(source, result, flat_scopes):
         and memory_scope(result) in flat_scopes
         and tvm_ffi.structural_equal(source.vdevice, result.vdevice)
     )
-
-
-def writes_in_place(mod):
-    """Whether a Relax function of a module may call something that writes over its arguments.
-
-    An impure function may, whatever it calls.
-    """
-    in_place = [ir.Op.get(f"relax.{name}") for name in ("call_tir_inplace", "call_inplace_packed")]
-    found = []
-
-    def visit(expr):
-        if isinstance(expr, relax.Call) and any(expr.op.same_as(op) for op in in_place):
-            found.append(expr)
-
-    for _, function in mod.functions_items():
-        if isinstance(function, relax.Function):
-            if not function.is_pure or function.attrs.get("relax.force_pure", False):
-                return True
-            post_order_visit(function, visit)
-    return bool(found)
 
 
 @mutator
@@ -90,7 +70,7 @@ class ElideReshapeOnly:
 
     def transform_module(self, mod, _context):
         """Return the module with the calls replaced."""
-        if writes_in_place(mod):
+        if may_write_in_place(mod):
             return mod
         elider = _Elider(mod, self.flat_scopes)
         for name, function in mod.functions_items():
