@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tvm_aliasing import approaches, cli, files, models, workloads
+from tvm_aliasing import approaches, cli, files, latencies, models, workloads
 
 PROGRAMS = Path(__file__).parent / "programs"
 BLOCK_OUTPUT = PROGRAMS / "block_output.py"
@@ -138,6 +138,20 @@ def test_dim_gives_a_size_and_its_bound(tmp_path, capfd):
     assert (code, row["dims"], row["memory"]["retained"]) == (0, {"n": 3}, 24)
 
 
+def test_latency_beside_a_reference(capfd, monkeypatch):
+    monkeypatch.setattr(latencies, "SITTINGS", 1)
+    monkeypatch.setattr(latencies, "ROUNDS", (2, 2))
+    code, out, err = main(
+        capfd, "compare", BLOCK_OUTPUT, "--approach", "stock,k0", "--latency-to", "stock"
+    )
+    assert (code, err) == (0, "")
+    header, *lines = (line.split() for line in out.splitlines())
+    first = header.index("ratio")
+    assert header[first : first + 5] == ["ratio", "lo", "hi", "aa_lo", "aa_hi"]
+    for line in lines:
+        assert all(len(value.partition(".")[2]) == 3 for value in line[first : first + 5])
+
+
 # The other commands
 
 
@@ -159,7 +173,8 @@ def test_models_are_listed(capfd, monkeypatch, tmp_path):
 def test_help_names_every_command():
     done = run("--help")
     assert (done.returncode, done.stderr) == (0, "")
-    for name in ("compare", "workloads", "models", *cli.NOT_THERE_YET):
+    ready = ("compare", "workloads", "models", "measure", "show", "rerun")
+    for name in (*ready, *cli.NOT_THERE_YET):
         assert f"    {name}" in done.stdout
 
 
@@ -170,7 +185,7 @@ def test_help_of_compare_names_every_option(capsys):
     out = capsys.readouterr().out
     for option in (
         "approach", "target", "planner", "placement", "fused", "exec-mode", "entry", "donate",
-        "outputs", "dim", "no-verify", "json", "figure",
+        "outputs", "dim", "no-verify", "latency-to", "json", "figure",
     ):  # fmt: skip
         assert f"--{option}" in out
 
@@ -180,10 +195,6 @@ def test_help_of_compare_names_every_option(capsys):
     [
         ("verify", "m.py"),
         ("verify", "--stage", "k0", "m.py"),
-        ("measure",),
-        ("measure", "-o", "results"),
-        ("show", "R-0003"),
-        ("rerun", "R-0003"),
         ("export", "m.py"),
         ("run-exported", "m.so"),
     ],
@@ -278,6 +289,7 @@ BAD = {
     "exec mode": (BLOCK_OUTPUT, None, ["--exec-mode", "vm"], "unknown exec_mode 'vm': use"),
     "outputs": (BLOCK_OUTPUT, None, ["--outputs", "all"], "unknown outputs 'all': use"),
     "donate": (BLOCK_OUTPUT, None, ["--donate", "x"], "donate is not there yet: leave it out"),
+    "reference": (BLOCK_OUTPUT, None, ["--latency-to", "k1"], "latency_to 'k1' is not compared"),
     "entry": (BLOCK_OUTPUT, None, ["--entry", "run"], "no Relax function 'run'"),
     "unknown option": (BLOCK_OUTPUT, None, ["--fast"], "unrecognized arguments: --fast: see"),
     "input count": ("m.py", given("(X,)"), [], "inputs must be a tuple of 2"),

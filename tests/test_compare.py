@@ -1,6 +1,7 @@
 """Approaches side by side: the rows of every kind of program, and what happens to bad ones."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,13 @@ def test_rows_of_programs_of_one_name_can_be_told_apart():
 
 
 # Options
+
+
+def test_nothing_is_timed_unless_asked_for(monkeypatch):
+    monkeypatch.setattr(sys.modules["tvm_aliasing.compare"], "latencies", None)
+    record = ta.compare(BLOCK_OUTPUT, ["stock", "k0"])
+    assert [row["latency"] for row in record.rows] == [None, None]
+    assert "latency" not in record.provenance
 
 
 def test_lists_of_options_give_every_combination():

@@ -89,6 +89,45 @@ def test_record_without_id_says_so():
     assert (read["id"], read["supersedes"]) == (None, None)
 
 
+def test_json_has_a_list_of_numbers_on_one_line():
+    samples = {"k0": [0.000123456, 1e-05, -1.5, 2], "names": ["[\n 1,\n 2\n]", "b"], "none": []}
+    original = record(row(latency={"samples": samples}))
+    text = original.to_json()
+    assert Record.from_json(text).rows == original.rows
+    assert '"k0": [0.000123456, 1e-05, -1.5, 2]' in text
+
+
+def test_json_is_read_back():
+    original = record(row(), id="R-0002", supersedes="R-0001")
+    read = Record.from_json(original.to_json())
+    assert (read.id, read.kind, read.supersedes) == ("R-0002", "compare", "R-0001")
+    assert (read.provenance, read.rows, read.maps) == (original.provenance, original.rows, [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"kind": None}, "kind has to be"),
+        ({"provenance": []}, "provenance a dict"),
+        ({"rows": {}}, "rows a list"),
+        ({"rows": [1]}, "rows a list"),
+        ({"id": 1}, "a text or null"),
+        ({"supersedes": 1}, "a text or null"),
+        ({"maps": []}, "keys have to be"),
+    ],
+)
+def test_json_that_is_no_record(changed, said):
+    text = json.dumps({**json.loads(record(row()).to_json()), **changed})
+    with pytest.raises(InputError, match=f"^not a record: .*{said}"):
+        Record.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "{}", b"\xff", "[" * 100_000])
+def test_text_that_is_no_record(text):
+    with pytest.raises(InputError, match=r"^not a record: .*$"):
+        Record.from_json(text)
+
+
 # Tables
 
 
@@ -131,6 +170,25 @@ def test_table_has_a_column_for_what_differs(axis, values):
     assert table[axis].nunique() == 2
     same = record(*(row(**{axis: values[1]}) for _ in range(2))).table()
     assert axis not in same.columns
+
+
+def test_table_of_another_kind_has_the_keys_of_its_rows():
+    rows = [
+        {"kernel": "matmul", "tiles": [8, 8], "bytes": 2**60 + 1, "seconds": 1.0, "best": True},
+        {"kernel": "softmax", "tiles": None, "seconds": 2.5, "best": False, "note": "slow"},
+    ]
+    table = Record("schedules", {}, rows).table()
+    assert list(table.columns) == ["kernel", "bytes", "seconds", "best", "note"]
+    assert table["bytes"][0] == 2**60 + 1
+    assert str(table["bytes"].dtype) == "Int64"
+    assert table["seconds"].tolist() == [1.0, 2.5]
+    assert table["best"].tolist() == [True, False]
+    assert table["note"].isna().tolist() == [True, False]
+    assert "matmul" in table.to_markdown()
+
+
+def test_table_without_rows():
+    assert Record("schedules", {}, []).table().empty
 
 
 # Figures

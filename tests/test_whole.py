@@ -98,7 +98,7 @@ def test_every_approach_is_right_on_a_real_model():
     assert [row["approach"] for row in record.rows] == ta.approaches()
     assert_right(record)
     assert record.provenance["references"] == {"basic-pitch": "ONNX Runtime"}
-    assert copies(record, "k0") < copies(record, "stock") < copies(record, "copy")
+    assert copies(record, "k0") <= copies(record, "stock") < copies(record, "copy")
 
 
 def test_a_model_of_one_output_is_right_and_what_tvm_refuses_is_said():

@@ -1,5 +1,11 @@
 """K0 annotation beside aliasing in the IR, as passes on TVM."""
 
+import os
+
+# TVM reads it once, when its threads start. Workspace bytes and latency depend on it, so it is
+# fixed; a value that the user sets stays, and records say which it was.
+os.environ.setdefault("TVM_NUM_THREADS", "2")
+
 from .approaches import approaches
 from .build import build
 from .cases import run_isolated

@@ -1,7 +1,7 @@
 """Each approach as the list of its passes, from Relax to the virtual machine.
 
-All approaches share one front (legalise, fuse) and one back (plan storage, lower). What an
-approach does of its own stands in between, so that a difference in a number has one cause.
+All approaches share one front (legalise, fuse, schedule) and one back (plan storage, lower). What
+an approach does of its own stands in between, so that a difference in a number has one cause.
 """
 
 from collections.abc import Callable
@@ -12,16 +12,18 @@ from tvm import relax
 from tvm.relax import transform
 
 from .errors import InputError, UnsupportedError
+from .passes.accept_offsets import AcceptOffsets
 from .passes.annotate_reshape_only import AnnotateReshapeOnly
 from .passes.bound_symbolic_sizes import BoundSymbolicSizes
 from .passes.copy_aliasing_outputs import CopyAliasingOutputs
+from .passes.drop_noalias import DropNoalias
 from .passes.elide_reshape_only import ElideReshapeOnly
 from .passes.keep_moves_apart import KeepMovesApart
 from .passes.record_source_aliases import RecordSourceAliases
 
 
 def front(options):
-    """Source program to fused kernels, as TVM's CPU pipeline does it."""
+    """Source program to fused kernels, as TVM's CPU pipeline does it, and their schedules."""
     return [
         RecordSourceAliases(),
         relax.backend.DispatchSampling(),
@@ -31,6 +33,7 @@ def front(options):
         *([KeepMovesApart()] if options.fused == "moves-apart" else []),
         transform.FoldConstant(),
         *([transform.FuseOps(), transform.FuseTIR()] if options.fused else []),
+        options.schedules,
     ]
 
 
@@ -81,6 +84,26 @@ def stock_inplace(options):
     return {
         "front": [transform.DataflowUseInplaceCalls(), *front(options)],
         "introduced": [transform.RewriteDataflowReshape()],
+        "planned": plan(options),
+        "vm": lower(options),
+    }
+
+
+def stock_offset_abi(options):
+    """`stock` with kernels that take tensors at offsets: what that costs by itself."""
+    return {
+        "front": front(options),
+        "introduced": [transform.RewriteDataflowReshape(), AcceptOffsets()],
+        "planned": plan(options),
+        "vm": lower(options),
+    }
+
+
+def stock_noalias(options):
+    """`stock` with kernels that promise nothing about overlap: what that costs by itself."""
+    return {
+        "front": front(options),
+        "introduced": [transform.RewriteDataflowReshape(), DropNoalias()],
         "planned": plan(options),
         "vm": lower(options),
     }
@@ -148,13 +171,15 @@ APPROACHES = {
         "shipped": shipped,
         "stock": stock,
         "stock+inplace": stock_inplace,
+        "stock+offset-abi": stock_offset_abi,
+        "stock-noalias": stock_noalias,
         "k0": k0,
         "k0-run": k0_run,
     }.items()
 }
 
 #: Planned; later parts of the project bring them.
-NOT_THERE_YET = ("k0+", "alias", "stock+offset-abi", "stock-noalias")
+NOT_THERE_YET = ("k0+", "alias")
 
 
 def approaches():

@@ -1,5 +1,7 @@
 """Build a Relax module under one approach, and what can be asked of the result."""
 
+import functools
+
 import tvm
 from tvm import relax
 
@@ -9,6 +11,7 @@ from .dims import check_dims, symbolic_dims
 from .errors import InputError, UnsupportedError
 from .measure import native
 from .measure.memory import measure_memory
+from .measure.workspace import KernelWorkspaces
 from .options import check_applies, check_choice, pass_options
 from .pipeline import record_stages
 from .values import check_arguments, to_arrays, to_device
@@ -216,6 +219,24 @@ class Built:
         if self._exec_mode == "bytecode":
             return self
         return Built(self._source, self.approach, self._options, "bytecode")
+
+    @functools.cached_property
+    def workspaces(self):
+        """The `KernelWorkspaces` of the build, for TVM's thread pool as it is."""
+        return KernelWorkspaces(
+            self.stages["planned"], self._options.target, tvm.runtime.num_threads()
+        )
+
+    @functools.cached_property
+    def planned_by_copy(self):
+        """The same source planned by `copy` with the same options; no code is generated."""
+        if self.approach == "copy":
+            return self.stages["planned"]
+        # Schedules take long and change no tensor outside the kernels.
+        schedules = self._options.schedules.info.name
+        with self._options.target, tvm.transform.PassContext(disabled_pass=[schedules]):
+            passes = approach_of("copy").pipeline(self._options)
+            return record_stages("copy", lambda: passes(self._source))[1]["planned"]
 
     @property
     def entry(self):

@@ -9,7 +9,7 @@ from .approaches import approaches
 from .errors import AliasingError, InputError, UnsupportedError
 from .files import write_whole
 
-NOT_THERE_YET = ("verify", "measure", "show", "rerun", "export", "run-exported")
+NOT_THERE_YET = ("verify", "export", "run-exported")
 
 
 def main(arguments=None):
@@ -18,7 +18,7 @@ def main(arguments=None):
     Returns
     -------
     int
-        The exit code: 0, or 2 where the input cannot be used.
+        The exit code: 0, 2 where the input cannot be used, 3 where a rerun differs.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -45,6 +45,7 @@ def _parser():
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_compare(commands)
+    _add_records(commands)
     command = commands.add_parser("workloads", help="list the workloads")
     command.set_defaults(run=_workloads)
     _add_models(commands)
@@ -85,9 +86,38 @@ def _add_compare(commands):
         help="a symbolic size: what inputs are made with, and its upper bound; repeatable",
     )
     add("--no-verify", action="store_true", help="do not look for hazards")
+    add(
+        "--latency-to",
+        metavar="APPROACH",
+        help="also time: the approach that the others' seconds are divided by",
+    )
     add("--json", metavar="FILE", help="write the record as JSON, - for standard output")
     add("--figure", metavar="FILE", help="write the memory maps as PNG")
     command.set_defaults(run=_compare)
+
+
+def _add_records(commands):
+    command = commands.add_parser(
+        "measure",
+        help="measure everything into new numbered records",
+        description="Measure the memory and the latency of all workloads and fetched models, and "
+        "the kernels, into new numbered records. Takes about a quarter of an hour.",
+    )
+    command.add_argument("--target", default="llvm", help="default: llvm")
+    command.add_argument(
+        "-o", "--output", default="results", metavar="FOLDER", help="default: results"
+    )
+    command.set_defaults(run=_measure)
+    for name, run, purpose in (
+        ("show", _show, "print a record"),
+        ("rerun", _rerun, "measure a record again: exit code 0 if all is the same, 3 if not"),
+    ):
+        command = commands.add_parser(name, help=purpose)
+        command.add_argument("id", help="such as R-0003")
+        command.add_argument(
+            "--results", default="results", metavar="FOLDER", help="default: results"
+        )
+        command.set_defaults(run=run)
 
 
 def _add_models(commands):
@@ -103,18 +133,15 @@ def _add_models(commands):
 def _compare(options):
     # These import much of TVM's Python: `--help` and mistyped options answer without.
     from .compare import compare
-    from .models import models
-    from .workloads import workloads
+    from .records import table_text
+    from .subjects import programs
 
     for path in (options.json if options.json != "-" else None, options.figure):
         _check_writable(path)
-    programs = options.programs or [
-        *workloads(),
-        *(known.name for known in models() if known.fetched),
-    ]
     record = compare(
-        programs,
+        options.programs or programs(),
         options.approach and options.approach.split(","),
+        latency_to=options.latency_to,
         target=_targets(options.target),
         planner=options.planner.split(",") if options.planner else None,
         placement=options.placement.split(","),
@@ -131,11 +158,37 @@ def _compare(options):
     else:
         if options.json:
             _write(options.json, record.to_json().encode() + b"\n")
-        table = record.table().astype(object)
-        print(table.where(table.notna(), "-").to_string(index=False))
+        print(table_text(record.table()))
     if options.figure:  # the last: where nothing was right there is a table, and nothing to draw
         _write(options.figure, record.memory_map()._repr_png_())
     return 0
+
+
+def _measure(options):
+    from .records import measure, wrong_rows
+
+    for record in measure(options.output, options.target):
+        print(f"{record.id}  {record.kind}  {len(record.rows)} rows", flush=True)
+        wrong = len(wrong_rows(record))
+        if wrong:
+            rows = "row has" if wrong == 1 else "rows have"
+            print(f"{record.id}: {wrong} {rows} a wrong result", file=sys.stderr)
+
+
+def _show(options):
+    from .records import described
+    from .results import store
+
+    print(described(store.load(options.id, options.results)))
+
+
+def _rerun(options):
+    from .rerun import rerun
+    from .results import store
+
+    same, text = rerun(store.load(options.id, options.results))
+    print(text)
+    return 0 if same else 3
 
 
 def _workloads(_options):

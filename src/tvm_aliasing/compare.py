@@ -1,27 +1,34 @@
 """Approaches side by side on the same programs."""
 
-import itertools
-import sys
 from dataclasses import asdict
 
 import tvm
 
 from . import isolate
 from .agreement import agrees
-from .approaches import approaches as approach_names
 from .build import build, check_options
 from .errors import AliasingError, InputError, UnsupportedError
+from .latencies import NOT_TIMED, ROUNDS, SITTINGS, latencies
 from .measure.memory_map import Lifetime, memory_map
 from .measure.provenance import provenance
-from .models.quiet import silenced
+from .progress import progress
 from .results.record import Record
+from .settings import AXES, check_timed, listed, settings_of
 from .subjects import find_subject, named_apart, subject_of
 
-#: Options that may be lists: every combination is run.
-AXES = ("planner", "placement", "fused", "exec_mode", "outputs", "target")
+#: Seconds of timed rounds at each point of all axes.
+LATENCY_BUDGET = 6.0
 
 
-def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
+def compare(
+    mods_or_workloads,
+    approaches=None,
+    inputs=None,
+    *,
+    latency_to=None,
+    latency_budget=LATENCY_BUDGET,
+    **build_options,
+):
     """Build and measure programs under several approaches.
 
     A program given by name or path runs in a process of its own, so that a crash costs one row.
@@ -34,6 +41,12 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
         By default all.
     inputs : tuple of ndarray, optional
         For an IRModule; by default seeded random arrays.
+    latency_to : str, optional
+        The approach whose seconds the others' are divided by, at each point of all axes; by default
+        nothing is timed. `shipped` and `stock+inplace` are not timed: their kernels are others.
+    latency_budget : float
+        Seconds of timed rounds at each point. Builds, and the fewest rounds of a slow program, may
+        take longer.
     **build_options
         As for `build`; `planner`, `placement`, `fused`, `exec_mode`, `outputs` and `target` may be
         lists. `params` goes with an IRModule.
@@ -51,24 +64,34 @@ def compare(mods_or_workloads, approaches=None, inputs=None, **build_options):
         Something cannot be used; or TVM refuses to build a program under every approach.
     """
     params = build_options.pop("params", None)
-    settings = _settings(approaches, build_options)
+    settings = settings_of(approaches, build_options)
+    dims = build_options.get("dims")
+    fixed = {name: value for name, value in build_options.items() if name not in (*AXES, "dims")}
+    if latency_to is not None:
+        check_timed(settings, fixed, latency_to, latency_budget)
     subjects = named_apart(
-        subject_of(program, inputs, params, build_options) for program in _listed(mods_or_workloads)
+        subject_of(program, inputs, params, build_options) for program in listed(mods_or_workloads)
     )
     if not subjects or not settings:
         raise InputError("nothing to compare: name a program, an approach and a value of each axis")
     rows, maps = [], []
     for subject in subjects:
-        measured = list(_measured(subject, settings, build_options))
+        measured = list(measure_rows(subject, settings, dims, fixed))
         labels = [row["label"] for row, _ in measured]
         if all(label.startswith("refused: ") for label in labels):
             raise UnsupportedError(f"{subject.name}: {labels[0].removeprefix('refused: ')}")
+        if latency_to is not None:
+            measured = time_rows(
+                subject, settings, measured, dims, fixed, latency_to, latency_budget
+            )
         for row, lifetimes in measured:
             rows.append({**row, "workload": subject.name})
             maps.append(lifetimes)
     targets = {row["target"] for row in rows}
     facts = provenance(target=targets.pop() if len(targets) == 1 else None)
     facts["references"] = {subject.name: subject.reference for subject in subjects}
+    if latency_to is not None:
+        facts["latency"] = {"budget": latency_budget, "sittings": SITTINGS, "rounds": list(ROUNDS)}
     return Record(kind="compare", provenance=facts, rows=rows, maps=maps)
 
 
@@ -79,21 +102,29 @@ def row_results(where, settings, dims, fixed):
         yield _row(subject, setting, fixed)
 
 
-def _measured(subject, settings, build_options):
-    """`(row, memory map)` for each setting, in a process of its own where that can be."""
-    fixed = {
-        name: value for name, value in build_options.items() if name not in AXES and name != "dims"
-    }
+def measure_rows(subject, settings, dims, fixed):
+    """Yield `(row, memory map)` for each setting, in a process of its own where that can be.
+
+    Parameters
+    ----------
+    subject : Subject
+    settings : list of dict
+        What `build` is called with, the same in no two.
+    dims : dict of str to int or None
+        What the subject was found with.
+    fixed : dict
+        What `build` is called with for all.
+    """
     pending = list(settings)
     while pending:
-        _progress(f"{subject.name}: {pending[0]['approach']}")
+        progress(f"{subject.name}: {pending[0]['approach']}")
         if subject.where is None:
             yield _row(subject, pending.pop(0), fixed)
             continue
         request = {
             "where": subject.where,
             "settings": pending,
-            "dims": build_options.get("dims"),
+            "dims": dims,
             "fixed": fixed,
         }
         try:
@@ -101,12 +132,56 @@ def _measured(subject, settings, build_options):
                 pending = pending[1:]
                 yield row, lifetimes and [Lifetime(*fields) for fields in lifetimes]
                 if pending:
-                    _progress(f"{subject.name}: {pending[0]['approach']}")
+                    progress(f"{subject.name}: {pending[0]['approach']}")
         except isolate.Died as death:
             if pending:  # else all is measured, and the process died as it ended
                 yield _blank_row(subject, pending[0], fixed, f"died: {death}"), None
                 pending = pending[1:]
-    _progress("")
+    progress("")
+
+
+def time_rows(subject, settings, measured, dims, fixed, reference, budget):
+    """Fill in the latency of right rows.
+
+    Parameters
+    ----------
+    subject, settings, dims, fixed
+        As for `measure_rows`.
+    measured : list of (dict, memory map)
+        What that yielded.
+    reference : str
+        The approach whose seconds the others' are divided by.
+    budget : float
+        Seconds of timed rounds at each point of all axes.
+
+    Returns
+    -------
+    list of (dict, memory map)
+        A row that could be measured and not timed has a label that says why.
+    """
+    points = {}
+    for at, (setting, (row, _)) in enumerate(zip(settings, measured)):
+        if row["correct"] and row["approach"] not in NOT_TIMED:
+            point = tuple(row[axis] for axis in AXES)
+            points.setdefault(point, {})[row["approach"]] = at, setting
+    points = [point for point in points.values() if reference in point]
+    timed = list(measured)
+    found = latencies(
+        subject,
+        [[setting for _, setting in point.values()] for point in points],
+        dims,
+        fixed,
+        reference,
+        budget,
+        progress,
+    )
+    for point, by_name in zip(points, found):
+        for name, (at, _) in point.items():
+            row, lifetimes = measured[at]
+            key = "label" if isinstance(by_name[name], str) else "latency"
+            timed[at] = {**row, key: by_name[name]}, lifetimes
+    progress("")
+    return timed
 
 
 def _row(subject, setting, fixed):
@@ -151,29 +226,3 @@ def _blank_row(subject, setting, fixed, label):
         "memory": None,
         "latency": None,
     }
-
-
-def _settings(approaches, build_options):
-    """Every combination of approach and axes that makes sense, checked."""
-    fixed = {name: value for name, value in build_options.items() if name not in AXES}
-    axes = {name: _listed(build_options[name]) for name in AXES if name in build_options}
-    names = approach_names() if approaches is None else _listed(approaches)
-    settings = []
-    for name, values in itertools.product(names, itertools.product(*axes.values())):
-        setting = {"approach": name, **dict(zip(axes, values))}
-        if approaches is None and name == "shipped" and setting.get("fused", True) is not True:
-            continue
-        with silenced():  # TVM warns of targets that it cannot detect
-            check_options(**setting, **fixed)
-        settings.append(setting)
-    return settings
-
-
-def _listed(value):
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _progress(text):
-    """Show on a terminal what is being done; the line is overwritten by the next."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

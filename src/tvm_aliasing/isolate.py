@@ -19,6 +19,7 @@ from . import errors
 #: Task name -> the function that does it: called with the request, yields results.
 _TASKS = {
     "case": ("tvm_aliasing.cases", "case_results"),
+    "latencies": ("tvm_aliasing.latencies", "sitting_results"),
     "rows": ("tvm_aliasing.compare", "row_results"),
 }
 

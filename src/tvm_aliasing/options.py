@@ -36,6 +36,11 @@ class PassOptions:
         """Memory scopes of the target where a reshape leaves every byte in its place."""
         return backend_of(self.target).flat_scopes
 
+    @property
+    def schedules(self):
+        """The pass that schedules the target's kernels."""
+        return backend_of(self.target).schedules(self.target)
+
 
 def check_choice(option, value):
     """Refuse a value that an option does not take.

@@ -31,6 +31,11 @@ class Subject:
     where: str | None = None
 
 
+def programs():
+    """Names of all workloads and all fetched models."""
+    return [*workloads(), *(known.name for known in models() if known.fetched)]
+
+
 def subject_of(program, inputs, params, build_options):
     """The subject that a caller of `compare` means.
 

@@ -44,10 +44,18 @@ def element_count(buffer):
     return prod(buffer.ty.shape, start=tirx.const(1, "int64"))
 
 
+def begins_at_zero(buffer):
+    """Whether a buffer's first element is the first of the memory that it is given."""
+    return sym.Analyzer().can_prove_equal(buffer.ty.elem_offset, 0)
+
+
 def is_compact(buffer):
-    """Whether a buffer's elements lie in row-major order without gaps from its first byte on."""
+    """Whether a buffer's elements lie in row-major order without gaps.
+
+    They begin with the first of its memory, or where the caller says.
+    """
     analyzer = sym.Analyzer()
-    if not analyzer.can_prove_equal(buffer.ty.elem_offset, 0):
+    if not (begins_at_zero(buffer) or isinstance(buffer.ty.elem_offset, ir.Var)):
         return False
     if buffer.ty.layout is not None and not buffer.ty.layout.is_trivial():
         return False

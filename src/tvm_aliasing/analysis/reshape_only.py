@@ -7,7 +7,7 @@ of its output, reads a strided source, leaves a second input unused, or takes a 
 from tvm import ir, relax, sym, tirx
 from tvm.relax.analysis import post_order_visit
 
-from .moves import element_count, moves
+from .moves import begins_at_zero, element_count, moves
 
 
 def is_reshape_only(func):
@@ -27,7 +27,7 @@ def is_reshape_only(func):
         True only when proved. Symbolic shapes are compared with TVM's analyzer.
     """
     buffers = [param for param in func.params if isinstance(param.ty, tirx.BufferType)]
-    if len(buffers) != 2:
+    if len(buffers) != 2 or not all(map(begins_at_zero, buffers)):
         return False
     source, output = buffers
     copies = [source]

@@ -17,8 +17,11 @@ class Backend:
     flat_scopes : frozenset of str
         Memory scopes in which a tensor's bytes lie in row-major order, so that a reshape leaves
         each of them in its place. Texture scopes are not among them.
+    schedules : callable
+        From a target to the pass that schedules its kernels.
     """
 
     kind: str
     device: Callable
     flat_scopes: frozenset[str]
+    schedules: Callable

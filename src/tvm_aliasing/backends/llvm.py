@@ -2,10 +2,12 @@
 
 import tvm
 
+from ..schedules import ScheduleForCPU
 from .backend import Backend
 
 LLVM = Backend(
     kind="llvm",
     device=tvm.cpu,
     flat_scopes=frozenset({"global"}),
+    schedules=ScheduleForCPU,
 )

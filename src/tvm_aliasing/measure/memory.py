@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from math import prod
 
 import tvm
-from tvm import ir, relax, tirx
+from tvm import relax, tirx
 from tvm.relax.analysis import post_order_visit
 
 from ..analysis.moves import moves
 from ..errors import UnsupportedError
 from ..values import check_arguments, evaluate, item_bytes
 from . import native
-from .sizes import sizes_within, with_match_casts
+from .bounds import live_bound, value_bound
+from .sizes import callee_of, sizes_within, storage_bytes, tensor_bytes, with_match_casts
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,19 @@ class MemoryReport:
     planned : int
         Sum of the storages after planning, of both branches of an `If`, outputs included.
     peak : int or None
-        Largest number of bytes live in the virtual machine's allocators during the call; inputs
-        and weights excluded, outputs included. None when nothing was run.
+        Largest number of bytes live during the call, in the virtual machine's allocators and in
+        the workspaces of the kernel that runs; inputs and weights excluded, outputs included. None
+        when nothing was run.
     retained : int or None
         Bytes still held after the call, outputs kept. None when nothing was run.
-    workspace, live_bound, value_bound : int or None
-        None: not measured yet.
+    workspace : int
+        Most bytes that one of the kernels executed holds in buffers of its own; see
+        `KernelWorkspaces`.
+    live_bound : int or None
+        What the planner cannot go below once the approach has decided what shares bytes,
+        workspaces included. None where functions call themselves.
+    value_bound : int or None
+        The same where nothing shares bytes, as under `copy`, without workspaces.
     kernels : int
         PrimFunc calls executed, without the functions that compute shapes.
     copy_kernels : int
@@ -43,7 +51,7 @@ class MemoryReport:
     planned: int
     peak: int | None
     retained: int | None
-    workspace: int | None
+    workspace: int
     live_bound: int | None
     value_bound: int | None
     kernels: int
@@ -69,21 +77,25 @@ def measure_memory(built, tensors):
     UnsupportedError
         A size depends on data, so that the plan has no size in bytes before the run.
     """
-    planned_module = built.stages["planned"]
-    sizes = check_arguments(planned_module[built.entry].params, tensors)
+    planned_module, entry = built.stages["planned"], built.entry
+    sizes = check_arguments(planned_module[entry].params, tensors)
     counter = _KernelCounter(planned_module)
     twin = built.bytecode_twin()
     peak, retained = _peak_and_retained(twin, tensors, counter)
     if twin is not built:
-        peak, retained = _peak_and_retained(built, tensors)
+        # Nothing sees the kernels of compiled code: they and their workspaces are the twin's.
+        compiled_peak, retained = _peak_and_retained(built, tensors)
+        peak = max(peak, compiled_peak)
+    in_kernels, workspace = counter.with_workspaces(built.workspaces)
+    copying = built.planned_by_copy
     return MemoryReport(
-        requested=_allocated(planned_module, built.entry, _tensor_bytes, sizes),
-        planned=_allocated(planned_module, built.entry, _storage_bytes, sizes),
-        peak=peak,
+        requested=_allocated(planned_module, entry, tensor_bytes, sizes),
+        planned=_allocated(planned_module, entry, storage_bytes, sizes),
+        peak=max(peak, in_kernels),
         retained=retained,
-        workspace=None,
-        live_bound=None,
-        value_bound=None,
+        workspace=workspace,
+        live_bound=live_bound(planned_module, entry, sizes, built.workspaces),
+        value_bound=value_bound(copying, entry, check_arguments(copying[entry].params, tensors)),
         kernels=counter.kernels,
         copy_kernels=counter.copy_kernels,
         bytes_copied=counter.bytes_copied,
@@ -110,7 +122,7 @@ def _allocated(mod, name, bytes_of, sizes):
                         "a size in it is not given by the shape of an input"
                     )
                 found += size
-            callee = mod.functions.get(call.op) if isinstance(call.op, ir.GlobalVar) else None
+            callee = callee_of(call, mod)
             if isinstance(callee, relax.Function) and call.op.name_hint not in active:
                 within = sizes_within(callee, call, sizes)
                 found += total(callee, {*active, call.op.name_hint}, within)
@@ -119,22 +131,7 @@ def _allocated(mod, name, bytes_of, sizes):
     return total(mod[name], {name}, sizes)
 
 
-def _storage_bytes(call):
-    """What a call allocates as storage, or None where it allocates none."""
-    if call.op.same_as(ir.Op.get("relax.memory.alloc_storage")):
-        return prod(call.args[0].values, start=tirx.const(1, "int64"))
-    return None
-
-
-def _tensor_bytes(call):
-    """What a call allocates as a tensor, or None where it allocates none."""
-    if call.op.same_as(ir.Op.get("relax.memory.alloc_tensor")):
-        count = prod(call.args[2].values, start=tirx.const(1, "int64"))
-        return count * item_bytes(call.args[3].value)
-    return None
-
-
-def _peak_and_retained(built, tensors, instrument=None):
+def _peak_and_retained(built, tensors, counter=None):
     """Bytes at the peak of a call in a machine of its own, and after it with the result kept."""
     native.load()
     live, peak, reset = (
@@ -142,9 +139,10 @@ def _peak_and_retained(built, tensors, instrument=None):
         for name in ("live_bytes", "peak_bytes", "reset_peak")
     )
     machine = built.machine(memory_cfg="naive")
-    if instrument is not None:
-        machine.set_instrument(instrument)
     before = live()
+    if counter is not None:
+        counter.live = lambda: live() - before
+        machine.set_instrument(counter)
     reset()
     result = machine[built.entry](*tensors)
     del machine  # it holds its last result and what it has not dropped yet
@@ -158,6 +156,8 @@ class _KernelCounter:
 
     def __init__(self, planned_module):
         self.kernels = self.copy_kernels = self.bytes_copied = 0
+        self.live = None
+        self._calls = []  # (bytes live, kernel, its arguments as `KernelWorkspaces` takes them)
         # Functions that compute shapes come later in the pipeline and are not in this module.
         self._written = {
             name.name_hint: _written_by_moves(function)
@@ -168,11 +168,19 @@ class _KernelCounter:
     def __call__(self, _function, name, before, _result, *arguments):
         if before and name in self._written:
             self.kernels += 1
+            self._calls.append((self.live(), name, [getattr(a, "shape", a) for a in arguments]))
             written = self._written[name]
             if written is not None:
                 self.copy_kernels += 1
                 self.bytes_copied += sum(_bytes(arguments[i]) for i in written)
         return 0  # TVM's code for "go on"
+
+    def with_workspaces(self, workspaces):
+        """Most bytes live while a kernel runs, its workspaces included; most in workspaces."""
+        # Not during the call: an error raised within the machine would lose its class.
+        held = [(live, workspaces.of(*call)) for live, *call in self._calls]
+        most = max((live + workspace for live, workspace in held), default=0)
+        return most, max((workspace for _, workspace in held), default=0)
 
 
 def _written_by_moves(function):

@@ -1,15 +1,14 @@
 """Which bytes of which storage each tensor holds, and when: address over time."""
 
 import itertools
-from math import prod
 from typing import NamedTuple
 
-from tvm import ir, relax, tirx
+from tvm import tirx
 
-from ..analysis.expressions import variables
 from ..analysis.storage_roots import StorageRoots, leaves
-from ..values import check_arguments, evaluate, item_bytes
-from .sizes import bindings_of, with_match_casts
+from ..values import check_arguments, evaluate
+from .bounds import roots_read
+from .sizes import bindings_of, callee_of, storage_bytes, tensor_bytes, with_match_casts
 
 
 class Lifetime(NamedTuple):
@@ -61,20 +60,21 @@ def memory_map(built, arrays):
     storages, tensors, top, names = {}, [], 0, set()
     for binding in bindings_of(function.body):
         value = binding.value
-        if _is_call(value, "relax.memory.alloc_storage"):
+        storage_size, tensor_size = storage_bytes(value), tensor_bytes(value)
+        if storage_size is not None:
             name = _unused_name(binding.var.name, names)
-            storages[binding.var] = (name, top, _count(value.args[0], sizes))
+            storages[binding.var] = (name, top, evaluate(storage_size, sizes))
             top += storages[binding.var][2]
-        elif _is_call(value, "relax.memory.alloc_tensor"):
+        elif tensor_size is not None:
             (root,) = roots.places[binding.var]
             if root not in used:
                 continue
             storage, base, _size = storages[value.args[0]]
-            size = _count(value.args[2], sizes) * item_bytes(value.args[3].value)
             address = base + evaluate(value.args[1], sizes)
             returned = any(root in leaf for leaf in leaves(roots.result))
             begin, end = used[root][0], kernels - 1 if returned else used[root][-1]
             name = _unused_name(binding.var.name, names)
+            size = evaluate(tensor_size, sizes)
             tensors.append(Lifetime(name, storage, address, size, begin, end))
     return [*_storage_lifetimes(storages.values(), tensors), *tensors]
 
@@ -99,28 +99,7 @@ def _kernels_by_root(mod, function, roots):
     """(root -> numbers of the kernels during which it is used, number of kernels)."""
     used, kernel = {}, -1
     for binding in bindings_of(function.body):
-        value = binding.value
-        if isinstance(value, relax.If) or _is_call(value, "relax.memory.alloc_tensor"):
-            continue
-        kernel += _runs_kernel(value, mod)
-        for var in variables(value):
-            for leaf in leaves(roots.places.get(var, frozenset())):
-                for root in leaf:
-                    used.setdefault(root, []).append(max(kernel, 0))
+        kernel += isinstance(callee_of(binding.value, mod), tirx.PrimFunc)
+        for root in roots_read(binding.value, roots):
+            used.setdefault(root, []).append(max(kernel, 0))
     return used, kernel + 1
-
-
-def _is_call(value, name):
-    return isinstance(value, relax.Call) and value.op.same_as(ir.Op.get(name))
-
-
-def _runs_kernel(value, mod):
-    return (
-        isinstance(value, relax.Call)
-        and isinstance(value.op, ir.GlobalVar)
-        and isinstance(mod.functions.get(value.op), tirx.PrimFunc)
-    )
-
-
-def _count(shape, sizes):
-    return evaluate(prod(shape.values, start=tirx.const(1, "int64")), sizes)

@@ -1,8 +1,10 @@
-"""Symbolic sizes in numbers, beyond those that the inputs of a function give."""
+"""What a planned function allocates, in numbers, and the symbolic sizes that these depend on."""
 
-from tvm import ir, relax
+from math import prod
 
-from ..values import evaluate
+from tvm import ir, relax, tirx
+
+from ..values import evaluate, item_bytes
 
 
 def bindings_of(body):
@@ -13,6 +15,30 @@ def bindings_of(body):
             if isinstance(binding.value, relax.If):
                 yield from bindings_of(binding.value.true_branch)
                 yield from bindings_of(binding.value.false_branch)
+
+
+def is_call(value, name):
+    """Whether a binding's value calls the operator of a name."""
+    return isinstance(value, relax.Call) and value.op.same_as(ir.Op.get(name))
+
+
+def callee_of(value, mod):
+    """The function of a module that a binding's value calls, or None."""
+    if isinstance(value, relax.Call) and isinstance(value.op, ir.GlobalVar):
+        return mod.functions.get(value.op)
+    return None
+
+
+def storage_bytes(value):
+    """What a binding's value allocates as storage, as an expression; None where it does not."""
+    return _count(value.args[0]) if is_call(value, "relax.memory.alloc_storage") else None
+
+
+def tensor_bytes(value):
+    """What a binding's value allocates as a tensor, as an expression; None where it does not."""
+    if is_call(value, "relax.memory.alloc_tensor"):
+        return _count(value.args[2]) * item_bytes(value.args[3].value)
+    return None
 
 
 def with_match_casts(function, sizes):
@@ -49,3 +75,7 @@ def _matched(declared, given, sizes):
 def _extents(ty):
     shape = ty.shape if isinstance(ty, relax.TensorType) else ty
     return shape.values or () if isinstance(shape, relax.ShapeExpr | relax.ShapeType) else ()
+
+
+def _count(shape):
+    return prod(shape.values, start=tirx.const(1, "int64"))

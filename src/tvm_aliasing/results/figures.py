@@ -14,6 +14,7 @@ _WIDTH = 9.0  # inches; at 100 dots an inch what a GitHub page shows without sca
 _STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 _USUAL = ("copy", "stock", "k0")  # all approaches side by side are too many for a page
 _GREYS = ("0.45", "0.65", "0.8")
+_MARKERS = "osD^v"
 
 
 class PngFigure(Figure):
@@ -36,7 +37,7 @@ def memory_bars(record):
     -------
     matplotlib.figure.Figure
     """
-    table = [row for row in record.rows if row["memory"]]
+    table = [row for row in record.rows if row.get("memory")]
     workloads = _in_order(row["workload"] for row in table)
     if not workloads:
         raise InputError("no row of this record has memory figures: nothing to draw")
@@ -58,7 +59,7 @@ def memory_bars(record):
             axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
         axes.set_xlabel("MiB")
         figure.axes[0].legend(loc="lower right", frameon=False, ncols=2, bbox_to_anchor=(1, 1))
-        _sign(figure, record)
+        _sign(figure, record, table)
     return figure
 
 
@@ -116,8 +117,79 @@ def memory_maps(record, approaches=None):
             line[0].set_ylim(0, 1.05 * max(tops, default=MIB) / MIB)
         for axes in panels[-1]:
             axes.set_xlabel("kernel")
-        _sign(figure, record)
+        _sign(figure, record, [row for row, _ in drawn])
     return figure
+
+
+def latency_intervals(record, approaches=None):
+    """Latency as ratios with their intervals, one panel a fusion setting.
+
+    The grey band behind a program is what two identical builds of the reference differ by.
+
+    Parameters
+    ----------
+    record : Record
+        Some of its rows have a latency.
+    approaches : sequence of str, optional
+        Which ones to draw; by default all but the reference.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    timed = [row for row in record.rows if row.get("latency")]
+    drawn = [
+        row
+        for row in timed
+        if row["approach"] != row["latency"]["ratio_to"]
+        and (approaches is None or row["approach"] in approaches)
+    ]
+    if not drawn:
+        raise InputError("no row of this record has a latency to draw: compare with latency_to")
+    workloads = _in_order(row["workload"] for row in drawn)
+    names = _in_order(row["approach"] for row in drawn)
+    settings = _in_order(str(row["fused"]) for row in drawn)
+    (reference,) = {row["latency"]["ratio_to"] for row in drawn}
+    with rc_context(_STYLE):
+        figure = PngFigure(
+            figsize=(_WIDTH, 1.0 + len(workloads) * (0.12 + 0.16 * len(names))),
+            layout="constrained",
+        )
+        panels = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]
+        for axes, fused in zip(panels, settings):
+            for row in (row for row in drawn if str(row["fused"]) == fused):
+                place = workloads.index(row["workload"])
+                _draw_interval(axes, row, place, names.index(row["approach"]), len(names))
+            axes.axvline(1, color="0.2", linewidth=0.8)
+            axes.set_yticks(range(len(workloads)), workloads)
+            axes.set_title(f"fused={fused}", loc="left", fontsize=9)
+            axes.set_xlabel(f"time of a call / time under {reference}")
+            axes.set_ylim(len(workloads) - 0.5, -0.5)
+        handles = dict(zip(*reversed(panels[0].get_legend_handles_labels())))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper right", frameon=False, ncols=5
+        )
+        _sign(figure, record, drawn)
+    return figure
+
+
+def _draw_interval(axes, row, place, nth, count):
+    """A ratio and its interval, over the band of the A/A row."""
+    latency = row["latency"]
+    if nth == 0:
+        axes.fill_betweenx(
+            (place - 0.45, place + 0.45), latency["aa_lo"], latency["aa_hi"], color="0.88", lw=0
+        )
+    axes.errorbar(
+        latency["ratio"],
+        place + (nth - (count - 1) / 2) * 0.8 / count,
+        xerr=[[latency["ratio"] - latency["lo"]], [latency["hi"] - latency["ratio"]]],
+        fmt=_MARKERS[nth % len(_MARKERS)],
+        color="0.15",
+        markersize=4,
+        linewidth=1,
+        label=row["approach"],
+    )
 
 
 def _draw_map(axes, lifetimes):
@@ -146,10 +218,12 @@ def _label(record, row):
     return " ".join([row["approach"], *(f"{axis}={row[axis]}" for axis in axes)])
 
 
-def _sign(figure, record):
-    """The record's id in the corner, where it has one."""
-    if record.id:
-        figure.text(0.995, 0.005, record.id, ha="right", va="bottom", fontsize=7, color="0.3")
+def _sign(figure, record, rows):
+    """How the rows were run and the record's id, where it has one, in the corner."""
+    text = ", ".join(
+        [*_in_order(row["label"] for row in rows), *([record.id] if record.id else [])]
+    )
+    figure.text(0.995, 0.005, text, ha="right", va="bottom", fontsize=7, color="0.3")
 
 
 def _in_order(values):

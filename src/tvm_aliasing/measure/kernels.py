@@ -1,0 +1,147 @@
+"""The scheduled CPU kernels beside NumPy: whether copies are measured among decent work."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op
+from tvm.target.codegen import llvm_get_system_cpu
+
+from ..agreement import agrees
+from ..build import build
+from ..values import to_device
+from .latency import interleaved, ratio_interval
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An operator, what computes the same in NumPy, and how much slower ours may be.
+
+    Attributes
+    ----------
+    shapes : tuple
+        Of the inputs.
+    operator, numpy : callable
+        From the inputs to the result, in Relax and in NumPy.
+    limit : float or None
+        The ratio of our time to NumPy's that the schedules are meant to stay below.
+    """
+
+    shapes: tuple
+    operator: object
+    numpy: object
+    limit: float | None = None
+
+
+def _im2col(x, weight):
+    """Convolve with a border of one zero: the windows as a matrix, then one matmul."""
+    _, channels, height, width = x.shape
+    padded = np.pad(x[0], ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    columns = windows.transpose(0, 3, 4, 1, 2).reshape(channels * 9, height * width)
+    product = weight.reshape(len(weight), channels * 9) @ columns
+    return product.reshape(1, len(weight), height, width)
+
+
+def _softmax(x):
+    exponentials = np.exp(x - x.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def _layer_norm(x, gamma, beta):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gamma + beta
+
+
+KERNELS = {
+    "matmul 64x1024x1024": Kernel(((64, 1024), (1024, 1024)), op.matmul, np.matmul, 4),
+    "matmul 512x512x512": Kernel(((512, 512), (512, 512)), op.matmul, np.matmul, 4),
+    "batched matmul 8x512x64x512": Kernel(((8, 512, 64), (8, 64, 512)), op.matmul, np.matmul),
+    "conv2d 64 to 64 channels, 3x3, 96x96": Kernel(
+        ((1, 64, 96, 96), (64, 64, 3, 3)),
+        lambda x, weight: op.nn.conv2d(x, weight, padding=1),
+        _im2col,
+        6,
+    ),
+    "softmax 4096x512": Kernel(((4096, 512),), lambda x: op.nn.softmax(x, -1), _softmax),
+    "layer norm 4096x512": Kernel(
+        ((4096, 512), (512,), (512,)),
+        lambda x, gamma, beta: op.nn.layer_norm(x, gamma, beta, axes=[-1]),
+        _layer_norm,
+    ),
+    "add 1024x1024": Kernel(((1024, 1024), (1024, 1024)), op.add, np.add),
+}
+
+
+def schedule_rows(kernels=KERNELS, budget=5.0):
+    """Time each kernel beside NumPy in one run, for plain `llvm` and for this machine's CPU.
+
+    Parameters
+    ----------
+    kernels : dict of str to Kernel
+    budget : float
+        Seconds for each kernel and target.
+
+    Yields
+    ------
+    dict
+        A row of a record of kind `schedules`; `results/README.md` lists the keys.
+    """
+    targets = (
+        tvm.target.Target("llvm"),
+        tvm.target.Target({"kind": "llvm", "mcpu": llvm_get_system_cpu()}),
+    )
+    for name, kernel in kernels.items():
+        for target in targets:
+            yield {"kernel": name, "target": str(target), **_timed(kernel, target, budget)}
+
+
+def _timed(kernel, target, budget):
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape, dtype=np.float32) / 16 for shape in kernel.shapes]
+    mod = _module(kernel)
+    ours, again = (build(mod, "copy", target) for _ in range(2))
+    tensors = to_device(mod["main"].params, arrays, tvm.cpu())
+    row = {
+        "threads": tvm.runtime.num_threads(),
+        "workspace": ours.memory(*arrays).workspace,
+        "correct": agrees(ours.run(*arrays), kernel.numpy(*arrays)),
+        "limit": kernel.limit,
+    }
+    samples = interleaved(
+        {
+            "ours": lambda: ours.call(*tensors),
+            "again": lambda: again.call(*tensors),
+            "numpy": lambda: kernel.numpy(*arrays),
+        },
+        budget,
+    )
+    ratio, twice = (
+        ratio_interval(samples[name], samples[other])
+        for name, other in (("ours", "numpy"), ("again", "ours"))
+    )
+    return {
+        **row,
+        "ratio": ratio.ratio,
+        "lo": ratio.lo,
+        "hi": ratio.hi,
+        "aa_lo": twice.lo,
+        "aa_hi": twice.hi,
+        "ours_s": float(np.median(samples["ours"])),
+        "numpy_s": float(np.median(samples["numpy"])),
+        "samples": samples,
+    }
+
+
+def _module(kernel):
+    inputs = [
+        relax.Var(f"x{i}", relax.TensorType(shape, "float32"))
+        for i, shape in enumerate(kernel.shapes)
+    ]
+    bb = relax.BlockBuilder()
+    with bb.function("main", inputs):
+        with bb.dataflow():
+            result = bb.emit_output(bb.emit(kernel.operator(*inputs)))
+        bb.emit_func_output(result)
+    return bb.finalize()

@@ -1,0 +1,132 @@
+"""Measure into numbered records, and show one."""
+
+import os
+from pathlib import Path
+
+from .approaches import approaches
+from .backends import resolve_target
+from .compare import compare
+from .errors import InputError
+from .measure.provenance import provenance
+from .progress import progress
+from .results import store
+from .results.record import Record
+from .subjects import programs
+
+#: Timed where they are there: what is saved, and what aliasing does to kernels apart from that.
+TIMED = ("copy", "stock", "k0", "stock+offset-abi", "stock-noalias")
+
+
+def measure(folder, target="llvm"):
+    """Measure all workloads and fetched models, and store a record as soon as its kind is done.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made if it is not there.
+    target : str or dict
+
+    Yields
+    ------
+    Record
+        Memory of all approaches; latency beside `stock`; the schedules beside other kernels.
+
+    Raises
+    ------
+    InputError, UnsupportedError
+        The folder cannot be written to, or the target cannot be used.
+    """
+    _check_folder(Path(folder))
+    for make in (_memory, _latency, _schedules):
+        record = make(target)
+        if record.rows:
+            yield store.add(record, folder)
+
+
+def _memory(target):
+    return compare(programs(), target=target, fused=[True, False, "moves-apart"])
+
+
+def _latency(target):
+    return compare(
+        programs(),
+        [name for name in TIMED if name in approaches()],
+        latency_to="stock",
+        target=target,
+        planner="tvm",  # the one that all of them take: ratios are at equal planners
+        fused=[True, False],
+    )
+
+
+def _schedules(target):
+    rows = kernel_rows() if resolve_target(target).kind.name == "llvm" else []
+    return Record(kind="schedules", provenance=provenance(target=target), rows=rows)
+
+
+def kernel_rows():
+    """Our CPU kernels beside others, as rows of kind `schedules`."""
+    from .measure.kernels import schedule_rows  # imports much that only this needs
+
+    rows = []
+    progress("kernels")
+    for row in schedule_rows():
+        rows.append(row)
+        progress(f"kernels: {row['kernel']}")
+    progress("")
+    return rows
+
+
+def wrong_rows(record):
+    """The rows whose result is wrong; those that did not run to their end have none."""
+    return [row for row in record.rows if row.get("ran", True) and row.get("correct") is False]
+
+
+def described(record):
+    """A record as text: what it is, what it was measured with, and its table.
+
+    Parameters
+    ----------
+    record : Record
+
+    Returns
+    -------
+    str
+    """
+    return f"{_headline(record)}\n{made_with(record.provenance)}\n\n{table_text(record.table())}"
+
+
+def made_with(facts):
+    """What matters of a record's provenance, in three lines."""
+    commit = (facts.get("git_commit") or "unknown")[:12]
+    lines = [
+        f"TVM {facts.get('tvm')}, tvm-ffi {facts.get('tvm_ffi')}, commit {commit}"
+        f"{' with changes' if facts.get('git_dirty') else ''}, {facts.get('date')}",
+        f"{facts.get('cpu')}, {facts.get('threads')} threads"
+        f"{', ' + facts['gpu'] if facts.get('gpu') else ''}, target {facts.get('target')}",
+        f"command: {facts.get('command')}",
+    ]
+    return "\n".join(lines)
+
+
+def table_text(table):
+    """A data frame as text: floating-point numbers with three digits, `-` where there is none."""
+    table = table.astype(object)
+    table = table.where(table.notna(), "-")
+    return table.map(
+        lambda value: f"{value:.3f}" if isinstance(value, float) else str(value)
+    ).to_string(index=False)
+
+
+def _headline(record):
+    replaced = f", supersedes {record.supersedes}" if record.supersedes else ""
+    return f"{record.id}, {record.kind}, {len(record.rows)} rows{replaced}"
+
+
+def _check_folder(folder):
+    """Refuse a place for records before an hour is spent on them."""
+    place = folder if folder.exists() else folder.absolute().parent
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        raise InputError(
+            f"cannot write records to {folder}: it is not a folder, or not writable: name another"
+        )
+    store.ids(folder)  # reads the sums, which a new record is added to

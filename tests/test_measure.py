@@ -1,0 +1,341 @@
+"""Measuring into records, showing them and measuring them again; no test asserts a time."""
+
+import json
+import sys
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from tvm_aliasing import approaches, cli, latencies, records
+from tvm_aliasing import rerun as rerun_module
+from tvm_aliasing.errors import InputError
+from tvm_aliasing.results import Record, store
+
+PROGRAM = "kv_cache_row"
+KERNEL = {
+    "kernel": "matmul", "target": "llvm", "threads": 2, "ratio": 2.0, "lo": 1.9, "hi": 2.1,
+    "limit": 4, "correct": True, "samples": {"ours": [2.0, 2.0], "numpy": [1.0, 1.0]},
+}  # fmt: skip
+
+
+def main(capfd, *arguments):
+    code = cli.main([str(argument) for argument in arguments])
+    return code, *capfd.readouterr()
+
+
+def kernels(monkeypatch, *tries):
+    """Give these rows as what is measured of kernels, one list after the other."""
+    module = ModuleType("tvm_aliasing.measure.kernels")
+    left = list(tries)
+    module.schedule_rows = lambda: iter(left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return left
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(records, "programs", lambda: [PROGRAM])
+    monkeypatch.setattr(latencies, "SITTINGS", 2)
+    monkeypatch.setattr(latencies, "ROUNDS", (3, 3))
+    kernels(monkeypatch, [KERNEL])
+
+
+@pytest.fixture
+def _one_process(monkeypatch):
+    """Measure again in this process, which saves seconds."""
+    find = rerun_module.find_subject
+    monkeypatch.setattr(
+        rerun_module, "find_subject", lambda *given, **how: replace(find(*given, **how), where=None)
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A folder with what `measure` writes of one program."""
+    folder = tmp_path_factory.mktemp("measured") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "programs", lambda: [PROGRAM])
+        patch.setattr(latencies, "SITTINGS", 2)
+        patch.setattr(latencies, "ROUNDS", (3, 3))
+        kernels(patch, [KERNEL])
+        assert cli.main(["measure", "-o", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def memory(measured):
+    """A record of two rows without latency."""
+    record = store.load("R-0001", measured)
+    rows = [
+        row for row in record.rows if row["approach"] in ("copy", "k0") and row["fused"] is True
+    ]
+    return replace(record, rows=rows, id=None)
+
+
+@pytest.fixture
+def latency(measured):
+    record = store.load("R-0002", measured)
+    rows = [row for row in record.rows if row["fused"] is True]
+    return replace(record, rows=rows, id=None)
+
+
+def changed(record, at=0, **fields):
+    rows = [dict(row) for row in record.rows]
+    rows[at].update(fields)
+    return replace(record, rows=rows)
+
+
+def with_intervals(record, lo, hi):
+    rows = [{**row, "latency": {**row["latency"], "lo": lo, "hi": hi}} for row in record.rows]
+    return replace(record, rows=rows)
+
+
+# measure
+
+
+def test_measure_writes_a_record_of_each_kind(measured):
+    assert store.check(measured) == []
+    found = [store.load(id, measured) for id in store.ids(measured)]
+    assert [record.kind for record in found] == ["compare", "compare", "schedules"]
+    memory, latency, schedules = found
+    assert {(row["approach"], row["fused"]) for row in memory.rows} == {
+        (name, fused)
+        for name in approaches()
+        for fused in (True, False, "moves-apart")
+        if name != "shipped" or fused is True
+    }
+    assert all(row["latency"] is None for row in memory.rows)
+    assert {(row["approach"], row["fused"]) for row in latency.rows} == {
+        (name, fused) for name in records.TIMED if name in approaches() for fused in (True, False)
+    }
+    assert all(row["latency"]["ratio_to"] == "stock" for row in latency.rows)
+    assert {row["planner"] for row in latency.rows} == {"tvm"}
+    assert schedules.rows == [KERNEL]
+
+
+def test_a_record_is_there_as_soon_as_its_kind_is_measured(tmp_path, monkeypatch, capfd):
+    def fails(_target):
+        raise InputError("no second kind")
+
+    record = Record(
+        "compare", {}, [{"ran": True, "correct": False}, {"ran": True, "correct": True}]
+    )
+    monkeypatch.setattr(records, "_memory", lambda _target: record)
+    monkeypatch.setattr(records, "_latency", fails)
+    code, out, err = main(capfd, "measure", "-o", tmp_path)
+    assert (code, out) == (2, "R-0001  compare  2 rows\n")
+    assert err == "R-0001: 1 row has a wrong result\ntvm_aliasing: no second kind\n"
+    assert store.ids(tmp_path) == ["R-0001"]
+
+
+def test_a_wrong_result_stays_in_the_record_and_is_said(tmp_path, monkeypatch, capfd):
+    rows = [
+        {"ran": True, "correct": False},
+        {"ran": False, "correct": False},  # refused by TVM: nothing wrong came of it
+        {"ran": True, "correct": False},
+    ]
+    monkeypatch.setattr(records, "_memory", lambda _target: Record("compare", {}, rows))
+    monkeypatch.setattr(records, "_latency", lambda _target: Record("compare", {}, rows[1:2]))
+    code, _, err = main(capfd, "measure", "-o", tmp_path)
+    assert (code, err) == (0, "R-0001: 2 rows have a wrong result\n")
+    assert store.load("R-0001", tmp_path).rows == rows
+
+
+@pytest.mark.parametrize("place", ["file", "none/results", "broken"])
+def test_a_folder_that_cannot_be_used_is_refused_before_the_work(
+    place, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / store.SUMS).write_text("nonsense\n")
+    monkeypatch.setattr(records, "compare", None)
+    code, out, err = main(capfd, "measure", "-o", tmp_path / place)
+    assert (code, out) == (2, "")
+    assert err.startswith("tvm_aliasing: ") and err.count("\n") == 1
+
+
+def test_a_target_that_is_not_there_is_refused(tmp_path, capfd):
+    code, out, err = main(capfd, "measure", "--target", "abacus", "-o", tmp_path / "results")
+    assert (code, out) == (2, "")
+    assert "unknown target 'abacus'" in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# show
+
+
+@pytest.mark.parametrize("id", ["R-0001", "R-0002", "R-0003"])
+def test_show_prints_what_it_is_and_the_table(id, measured, capfd):
+    record = store.load(id, measured)
+    code, out, err = main(capfd, "show", id, "--results", measured)
+    assert (code, err) == (0, "")
+    head, made, machine, command, gap, header, *lines = out.splitlines()
+    assert head.startswith(f"{id}, {record.kind}, {len(record.rows)} rows")
+    assert record.provenance["tvm"] in made and record.provenance["date"] in made
+    assert record.provenance["cpu"] in machine and "threads" in machine
+    assert command == f"command: {record.provenance['command']}"
+    assert gap == ""
+    assert header.split() == list(record.table().columns)
+    assert len(lines) == len(record.rows)
+
+
+def test_show_of_another_kind(tmp_path, capfd):
+    store.add(Record("fuzz", {"tvm": "0.27"}, [{"seed": 1, "found": "x", "took": 0.5}]), tmp_path)
+    code, out, _ = main(capfd, "show", "R-0001", "--results", tmp_path)
+    assert code == 0
+    assert [line.split() for line in out.splitlines()[-2:]] == [
+        ["seed", "found", "took"],
+        ["1", "x", "0.500"],
+    ]
+
+
+def test_a_kind_without_memory_has_no_figure(measured):
+    with pytest.raises(InputError, match="nothing to draw"):
+        store.load("R-0003", measured).figure()
+
+
+def test_show_says_what_a_record_replaces(tmp_path, capfd):
+    store.add(Record("fuzz", {}, [{"seed": 1}]), tmp_path)
+    store.add(Record("fuzz", {}, [{"seed": 1}], supersedes="R-0001"), tmp_path)
+    assert (
+        "R-0002, fuzz, 1 rows, supersedes R-0001\n"
+        in main(capfd, "show", "R-0002", "--results", tmp_path)[1]
+    )
+
+
+# rerun
+
+
+def test_equal_bytes_give_0(memory, tmp_path, capfd):
+    store.add(memory, tmp_path)
+    code, out, err = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == "0 of 2 rows differ from R-0001"
+    assert "differs:" not in out
+    assert store.ids(tmp_path) == ["R-0001"]  # nothing is written
+
+
+@pytest.mark.usefixtures("_one_process")
+def test_another_byte_gives_3_and_is_named(memory, tmp_path, capfd):
+    peak = memory.rows[1]["memory"]["peak"]
+    wrong = {**memory.rows[1]["memory"], "peak": peak + 1}
+    store.add(changed(memory, 1, memory=wrong), tmp_path)
+    code, out, err = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert (code, err) == (3, "")
+    assert f"{PROGRAM} k0 differs: peak {peak + 1} -> {peak}" in out.splitlines()
+    assert out.splitlines()[-1] == "1 of 2 rows differ from R-0001"
+
+
+@pytest.mark.usefixtures("_one_process")
+def test_a_row_that_was_wrong_and_is_right_now_differs(memory, tmp_path, capfd):
+    store.add(changed(memory, correct=False, memory=None), tmp_path)
+    code, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert code == 3
+    assert f"{PROGRAM} copy differs: correct False -> True" in out
+
+
+@pytest.mark.usefixtures("_one_process")
+def test_bytes_of_threads_are_compared_at_equal_threads_only(memory, tmp_path, capfd):
+    other = {**memory.rows[0]["memory"], "workspace": 1, "peak": 1, "live_bound": 1}
+    record = changed(memory, memory=other, threads=64)
+    record.provenance = {**memory.provenance, "threads": 64}
+    store.add(record, tmp_path)
+    code, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert code == 0
+    assert "depend on the number of threads and are not compared" in out
+    assert "set TVM_NUM_THREADS=64" in out
+    store.add(changed(record, memory={**other, "planned": 1}), tmp_path)
+    assert main(capfd, "rerun", "R-0002", "--results", tmp_path)[0] == 3
+
+
+@pytest.mark.usefixtures("_one_process")
+def test_intervals_that_overlap_give_0(latency, tmp_path, capfd):
+    store.add(with_intervals(latency, 1e-6, 1e6), tmp_path)
+    code, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert code == 0
+    assert "recorded" in out and "[0.000, 1000000.000]" in out
+
+
+@pytest.mark.usefixtures("_one_process")
+def test_intervals_apart_twice_give_3(latency, tmp_path, monkeypatch, capfd):
+    store.add(with_intervals(latency, 1e-6, 2e-6), tmp_path)
+    calls = []
+    real = rerun_module.time_rows
+    monkeypatch.setattr(
+        rerun_module, "time_rows", lambda *given: calls.append(given) or real(*given)
+    )
+    code, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert code == 3
+    assert f"{PROGRAM} k0 differs: latency " in out
+    assert len(calls) == 2
+
+
+@pytest.mark.usefixtures("_one_process")
+def test_latency_does_not_decide_on_another_cpu(latency, tmp_path, capfd):
+    record = with_intervals(latency, 1e-6, 2e-6)
+    record.provenance = {**latency.provenance, "cpu": "Abacus 9"}
+    store.add(record, tmp_path)
+    code, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert code == 0
+    assert "latency does not decide: it was measured on Abacus 9 with" in out
+
+
+def kernel(lo, hi, name="matmul", **fields):
+    return {**KERNEL, "kernel": name, "lo": lo, "hi": hi, **fields}
+
+
+@pytest.mark.parametrize(
+    ("tries", "code"),
+    [
+        ([[kernel(2.0, 2.2)]], 0),
+        ([[kernel(3.0, 3.2)], [kernel(2.0, 2.2)]], 0),  # once is chance
+        ([[kernel(3.0, 3.2)]], 3),
+        ([[kernel(2.0, 2.2, name="other")]], 3),
+        ([[kernel(2.0, 2.2, correct=False)]], 3),
+        ([[kernel(3.0, 3.2, name="other"), kernel(2.0, 2.2)]], 0),
+    ],
+)
+def test_rerun_of_schedules(tries, code, measured, monkeypatch, capfd):
+    kernels(monkeypatch, *tries)
+    found, out, _ = main(capfd, "rerun", "R-0003", "--results", measured)
+    assert found == code
+    assert ("matmul differs: " in out) == (code == 3)
+
+
+@pytest.mark.parametrize("command", ["show", "rerun"])
+def test_unknown_and_edited_records_are_refused(command, memory, tmp_path, capfd):
+    store.add(memory, tmp_path)
+    path = tmp_path / "R-0001.json"
+    path.write_text(path.read_text().replace('"kernels": ', '"kernels": 1'))
+    for id, message in (
+        ("R-0001", "R-0001.json was edited: restore the file"),
+        ("R-0002", "there is no record R-0002"),
+        ("first", "first is not the id of a record"),
+    ):
+        code, out, err = main(capfd, command, id, "--results", tmp_path)
+        assert (code, out) == (2, "")
+        assert err.startswith("tvm_aliasing: ") and message in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (Record("fuzz", {}, []), "R-0001 is of kind fuzz, which is not measured again"),
+        ("nosuch", "no workload or model 'nosuch'"),
+    ],
+    ids=["kind", "program"],
+)
+def test_what_cannot_be_measured_again_is_refused(record, message, memory, tmp_path, capfd):
+    if record == "nosuch":
+        record = changed(memory, workload=record)
+    store.add(record, tmp_path)
+    code, out, err = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert (code, out) == (2, "")
+    assert message in err and err.count("\n") == 1
+
+
+def test_records_are_plain_json(measured):
+    for id in store.ids(measured):
+        read = json.loads((measured / f"{id}.json").read_text())
+        assert (read["id"], read["supersedes"]) == (id, None)
