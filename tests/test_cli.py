@@ -161,6 +161,18 @@ def test_workloads_are_listed(capfd):
     assert [line.split()[0] for line in out.splitlines()] == workloads()
 
 
+def test_a_reader_that_leaves_early():
+    """As `head` does."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tvm_aliasing", "workloads"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    child.stdout.close()
+    assert (child.wait(), child.stderr.read()) == (0, b"")
+    child.stderr.close()
+
+
 def test_models_are_listed(capfd, monkeypatch, tmp_path):
     monkeypatch.setenv("TVM_ALIASING_CACHE", str(tmp_path))
     code, out, err = main(capfd, "models", "list")

@@ -66,10 +66,26 @@ def measured(peak):
     return {**MEMORY, "planned": peak, "peak": peak}
 
 
+def timed(ratio, **changed):
+    return {
+        "ratio_to": "stock",
+        "ratio": ratio,
+        "lo": ratio - 0.1,
+        "hi": ratio + 0.2,
+        "aa_lo": 0.99,
+        "aa_hi": 1.01,
+        "samples": {},
+        **changed,
+    }
+
+
 def usual(**fields):
     """Two programs under four approaches."""
     sizes = product(("net", "other"), zip(("copy", "stock", "k0", "k0-run"), (4, 3, 2, 3)))
-    rows = [row(name, approach, measured(size * MIB)) for name, (approach, size) in sizes]
+    rows = [
+        row(name, approach, measured(size * MIB), latency=timed(size))
+        for name, (approach, size) in sizes
+    ]
     return record(*rows, **fields)
 
 
@@ -141,6 +157,9 @@ def test_table_has_exact_bytes():
         "planned",
         "peak",
         "retained",
+        "workspace",
+        "value_bound",
+        "live_bound",
         "kernels",
         "copy_kernels",
         "bytes_copied",
@@ -194,7 +213,10 @@ def test_table_without_rows():
 # Figures
 
 
-@pytest.mark.parametrize("draw", ["figure", "memory_map"])
+FIGURES = ["figure", "memory_map", "latency_figure"]
+
+
+@pytest.mark.parametrize("draw", FIGURES)
 def test_figures_are_png_and_the_same_each_time(draw):
     first, second = (getattr(usual(), draw)()._repr_png_() for _ in range(2))
     assert first == second
@@ -204,16 +226,41 @@ def test_figures_are_png_and_the_same_each_time(draw):
     assert b"matplotlib" not in first.lower()  # its version would change the file
 
 
-@pytest.mark.parametrize("draw", ["figure", "memory_map"])
-def test_figures_carry_the_id(draw):
+@pytest.mark.parametrize("draw", FIGURES)
+def test_figures_say_how_their_rows_were_run_and_their_id(draw):
     def corner(**fields):
         drawn = getattr(usual(**fields), draw)()
         return [(text.get_text(), text.get_position()) for text in drawn.texts]
 
     ((text, (x, y)),) = corner(id="R-0007")
-    assert text == "R-0007"
+    assert text == "run on a CPU, R-0007"
     assert x > 0.9 and y < 0.1
-    assert corner() == []
+    ((text, _),) = corner()
+    assert text == "run on a CPU"
+
+
+def test_latency_is_drawn_beside_the_reference():
+    figure = usual().latency_figure(["copy", "stock", "k0"])
+    (axes,) = figure.axes
+    drawn = {}
+    for container in axes.containers:
+        (points, _, _) = container
+        drawn.setdefault(container.get_label(), []).append(points.get_xdata().item())
+    assert drawn == {"copy": [4, 4], "k0": [2, 2]}  # the reference itself is the line at 1
+    assert axes.get_xlabel() == "time of a call / time under stock"
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["net", "other"]
+
+
+def test_latency_of_each_fusion_setting_has_a_panel():
+    rows = [row(fused=fused, latency=timed(1.5)) for fused in (True, False, "moves-apart")]
+    figure = record(*rows, row(approach="copy")).latency_figure()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["fused=True", "fused=False", "fused=moves-apart"]
+
+
+def test_no_latency_is_said():
+    with pytest.raises(InputError, match="no row of this record has a latency"):
+        record(row()).latency_figure()
 
 
 def test_bars_are_the_rows():

@@ -25,10 +25,15 @@ def main(arguments=None):
         if arguments and arguments[0] in NOT_THERE_YET:
             raise UnsupportedError(f"{arguments[0]} is not there yet: see --help for what is")
         options = _parser().parse_args(arguments)
-        return options.run(options) or 0
+        code = options.run(options) or 0
+        sys.stdout.flush()
+        return code
     except AliasingError as error:
         print(f"tvm_aliasing: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 class _Parser(argparse.ArgumentParser):

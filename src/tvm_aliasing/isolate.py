@@ -18,6 +18,7 @@ from . import errors
 
 #: Task name -> the function that does it: called with the request, yields results.
 _TASKS = {
+    "kernels": ("tvm_aliasing.measure.kernels", "kernel_results"),
     "case": ("tvm_aliasing.cases", "case_results"),
     "latencies": ("tvm_aliasing.latencies", "sitting_results"),
     "rows": ("tvm_aliasing.compare", "row_results"),
@@ -31,7 +32,7 @@ class Died(Exception):
     """The child ended before it was done; the message says how."""
 
 
-def results_of(task, request, timeout=None):
+def results_of(task, request, timeout=None, environment=None):
     """Do a task in a process of its own.
 
     Parameters
@@ -42,6 +43,8 @@ def results_of(task, request, timeout=None):
         What the task's function is called with; JSON.
     timeout : float, optional
         Seconds until the process is killed.
+    environment : dict of str to str, optional
+        Variables that the process has besides those of this one.
 
     Yields
     ------
@@ -62,6 +65,7 @@ def results_of(task, request, timeout=None):
             stdout=subprocess.PIPE,
             stderr=noise,
             text=True,
+            env={**os.environ, **(environment or {})},
         )
         expired = threading.Event()
         timer = threading.Timer(timeout or 0, lambda: (expired.set(), child.kill()))

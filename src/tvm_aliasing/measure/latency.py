@@ -150,7 +150,7 @@ def ratio_interval(samples_a, samples_b, seed=0, confidence=0.95, sittings=None)
 
 
 def _resampled_medians(groups, seed):
-    """Medians of ratios drawn again, groups first; scipy's bootstrap has no groups."""
+    """Medians of ratios drawn again, groups first."""
     random = np.random.default_rng(seed)
     # One group fewer: as many as there are would spread too little where there are few.
     drawn = max(len(groups) - 1, 1)

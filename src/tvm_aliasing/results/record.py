@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from ..errors import InputError
 
 _KEYS = ("id", "kind", "supersedes", "provenance", "rows")
-#: Kinds whose rows are builds of programs; the rows of others have keys of their own.
-_OF_BUILDS = ("compare", "latency")
 # A list of numbers as `json.dumps` lays it out; inside a string there is no raw line break.
 _NUMBERS = re.compile(r"\[\n\s*([-+.\deE,\s]+?)\n\s*\]")
 #: Columns of a table that are shown only where their rows differ.
@@ -107,7 +105,7 @@ class Record:
         -------
         pandas.DataFrame
         """
-        if self.kind not in _OF_BUILDS:
+        if self.kind != "compare":
             return self._plain_table()
         timed = any(row["latency"] for row in self.rows)
         lines = []
