@@ -239,6 +239,8 @@ BAD_OPTIONS = {
     "outputs not there": ({"outputs": "share"}, UnsupportedError),
     "target not there": ({"target": {"kind": "cuda", "arch": "sm_90"}}, UnsupportedError),
     "donate not there": ({"donate": ["x"]}, UnsupportedError),
+    "donate no list": ({"donate": None}, InputError),
+    "donate a name": ({"donate": "x"}, InputError),
 }
 
 
@@ -343,6 +345,22 @@ def test_shapes_are_inputs(approach):
 def test_shapes_are_checked(shape, complaint):
     with pytest.raises(InputError, match=complaint):
         build(OfShape, "copy").run(np.zeros((4, 8), "float32"), shape)
+
+
+@I.ir_module
+class OfNumber:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), n: R.Prim("int64")):
+        return R.add(x, x)
+
+
+@pytest.mark.parametrize("number", [None, "3", [3]])
+def test_numbers_are_checked(number):
+    built = build(OfNumber, "copy")
+    x = np.ones(4, "float32")
+    assert np.array_equal(built.run(x, 3), [2, 2, 2, 2])
+    with pytest.raises(InputError, match=r"input n is .*: give a number"):
+        built.run(x, number)
 
 
 def test_pipeline_refuses_what_build_refuses():

@@ -364,6 +364,14 @@ def test_unwritable_output_is_refused_before_the_work(option, place, tmp_path, m
     assert not Path("/dev/null").is_file()
 
 
+def test_one_file_for_two_results_is_refused(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = main(capfd, "compare", "--json", "same", "--figure", "./same")
+    assert (code, out) == (2, "")
+    assert_one_line(err, "--json and --figure are both same: name two files")
+    assert not list(tmp_path.iterdir())
+
+
 def test_figure_on_stdout_is_refused(capfd):
     code, out, err = main(capfd, "compare", BLOCK_OUTPUT, "--figure", "-")
     assert (code, out) == (2, "")

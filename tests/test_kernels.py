@@ -1,6 +1,7 @@
 """Kernels beside NumPy: the rows of a record of kind `schedules`."""
 
 from tvm_aliasing.measure.kernels import KERNELS, schedule_rows
+from tvm_aliasing.measure.latency import SITTINGS
 
 KEYS = {
     *("kernel", "target", "threads", "workspace", "correct", "limit", "ratio", "lo", "hi"),
@@ -9,12 +10,15 @@ KEYS = {
 
 
 def test_a_kernel_is_timed_for_two_targets_and_right():
-    plain, host = schedule_rows(["add 1024x1024"], budget=0.1)
+    plain, host = schedule_rows(["add 1024x1024"], budget=0.01)
     for row in (plain, host):
         assert set(row) == KEYS
         assert row["correct"] and row["workspace"] == 0
         assert row["lo"] <= row["ratio"] <= row["hi"]
-        assert len(row["samples"]["ours"]) == len(row["samples"]["numpy"]) >= 30
+        sittings = row["samples"]["sittings"]
+        assert len(sittings) == SITTINGS and min(sittings) >= 5
+        for run in ("ours", "again", "numpy"):
+            assert len(row["samples"][run]) == sum(sittings)
     assert "mcpu" not in plain["target"] and "mcpu" in host["target"]
 
 

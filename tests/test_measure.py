@@ -121,8 +121,8 @@ def test_a_record_is_there_as_soon_as_its_kind_is_measured(tmp_path, monkeypatch
     record = Record(
         "compare", {}, [{"ran": True, "correct": False}, {"ran": True, "correct": True}]
     )
-    monkeypatch.setattr(records, "_memory", lambda _target: record)
-    monkeypatch.setattr(records, "_latency", fails)
+    monkeypatch.setitem(records.PARTS, "memory", lambda _target: record)
+    monkeypatch.setitem(records.PARTS, "latency", fails)
     code, out, err = main(capfd, "measure", "-o", tmp_path)
     assert (code, out) == (2, "R-0001  compare  2 rows\n")
     assert err == "R-0001: 1 row has a wrong result\ntvm_aliasing: no second kind\n"
@@ -135,11 +135,34 @@ def test_a_wrong_result_stays_in_the_record_and_is_said(tmp_path, monkeypatch, c
         {"ran": False, "correct": False},  # refused by TVM: nothing wrong came of it
         {"ran": True, "correct": False},
     ]
-    monkeypatch.setattr(records, "_memory", lambda _target: Record("compare", {}, rows))
-    monkeypatch.setattr(records, "_latency", lambda _target: Record("compare", {}, rows[1:2]))
+    monkeypatch.setitem(records.PARTS, "memory", lambda _target: Record("compare", {}, rows))
+    monkeypatch.setitem(records.PARTS, "latency", lambda _target: Record("compare", {}, rows[1:2]))
     code, _, err = main(capfd, "measure", "-o", tmp_path)
     assert (code, err) == (0, "R-0001: 2 rows have a wrong result\n")
     assert store.load("R-0001", tmp_path).rows == rows
+
+
+def test_one_part_measured_anew_supersedes_a_record(tmp_path, capfd):
+    command = ("measure", "--part", "schedules", "-o", tmp_path)
+    assert main(capfd, *command)[:2] == (0, "R-0001  schedules  1 rows\n")
+    assert main(capfd, *command, "--supersedes", "R-0001")[:2] == (0, "R-0002  schedules  1 rows\n")
+    assert store.load("R-0002", tmp_path).supersedes == "R-0001"
+    assert store.check(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--part", "fuzz"], "unknown part 'fuzz': use memory, latency, schedules"),
+        (["--supersedes", "R-0001"], "name one part"),
+        (["--part", "schedules", "--supersedes", "R-0001"], "R-0001"),
+    ],
+)
+def test_parts_are_checked(arguments, message, tmp_path, capfd):
+    code, out, err = main(capfd, "measure", "-o", tmp_path, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err and err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("place", ["file", "none/results", "broken"])

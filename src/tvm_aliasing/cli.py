@@ -106,7 +106,13 @@ def _add_records(commands):
         "measure",
         help="measure everything into new numbered records",
         description="Measure the memory and the latency of all workloads and fetched models, and "
-        "the kernels, into new numbered records. Takes about a quarter of an hour.",
+        "the kernels, into new numbered records. Takes about 25 minutes on two cores.",
+    )
+    command.add_argument(
+        "--part", metavar="P,Q", help="of memory, latency, schedules; by default all"
+    )
+    command.add_argument(
+        "--supersedes", metavar="ID", help="with one part: the record that the new one corrects"
     )
     command.add_argument("--target", default="llvm", help="default: llvm")
     command.add_argument(
@@ -143,6 +149,12 @@ def _compare(options):
 
     for path in (options.json if options.json != "-" else None, options.figure):
         _check_writable(path)
+    if (
+        options.json
+        and options.figure
+        and Path(options.json).resolve() == Path(options.figure).resolve()
+    ):
+        raise InputError(f"--json and --figure are both {options.json}: name two files")
     record = compare(
         options.programs or programs(),
         options.approach and options.approach.split(","),
@@ -172,7 +184,8 @@ def _compare(options):
 def _measure(options):
     from .records import measure, wrong_rows
 
-    for record in measure(options.output, options.target):
+    parts = options.part and options.part.split(",")
+    for record in measure(options.output, options.target, parts, options.supersedes):
         print(f"{record.id}  {record.kind}  {len(record.rows)} rows", flush=True)
         wrong = len(wrong_rows(record))
         if wrong:

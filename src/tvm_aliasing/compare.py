@@ -8,7 +8,8 @@ from . import isolate
 from .agreement import agrees
 from .build import build, check_options
 from .errors import AliasingError, InputError, UnsupportedError
-from .latencies import NOT_TIMED, ROUNDS, SITTINGS, latencies
+from .latencies import NOT_TIMED, ROUNDS, latencies
+from .measure.latency import SITTINGS
 from .measure.memory_map import Lifetime, memory_map
 from .measure.provenance import provenance
 from .progress import progress

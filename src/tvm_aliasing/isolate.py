@@ -18,8 +18,8 @@ from . import errors
 
 #: Task name -> the function that does it: called with the request, yields results.
 _TASKS = {
-    "kernels": ("tvm_aliasing.measure.kernels", "kernel_results"),
     "case": ("tvm_aliasing.cases", "case_results"),
+    "kernels": ("tvm_aliasing.measure.kernels", "kernel_results"),
     "latencies": ("tvm_aliasing.latencies", "sitting_results"),
     "rows": ("tvm_aliasing.compare", "row_results"),
 }

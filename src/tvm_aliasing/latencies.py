@@ -8,12 +8,10 @@ from . import isolate
 from .agreement import agrees
 from .backends import backend_of
 from .build import build, check_options
-from .measure.latency import interleaved, ratio_interval
+from .measure.latency import SITTINGS, interleaved, ratio_interval
 from .subjects import find_subject
 from .values import to_arrays, to_device
 
-#: Sittings of each point.
-SITTINGS = 4
 #: Timed rounds in one sitting, at least and at most.
 ROUNDS = (5, 50)
 #: Their kernels are not those of the others, so that a ratio would not say what aliasing costs.

@@ -87,6 +87,8 @@ def pass_options(
     ):
         check_choice(option, value)
     check_sizes(dims or {})
+    if not isinstance(donate, list | tuple):
+        raise InputError(f"donate is {donate!r}: give a list of parameter names")
     if donate:
         raise UnsupportedError("donate is not there yet: leave it out")
     return PassOptions(

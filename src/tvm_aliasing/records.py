@@ -17,14 +17,18 @@ from .subjects import programs
 TIMED = ("copy", "stock", "k0", "stock+offset-abi", "stock-noalias")
 
 
-def measure(folder, target="llvm"):
-    """Measure all workloads and fetched models, and store a record as soon as its kind is done.
+def measure(folder, target="llvm", parts=None, supersedes=None):
+    """Measure all workloads and fetched models, and store a record as soon as its part is done.
 
     Parameters
     ----------
     folder : str or path
         Made if it is not there.
     target : str or dict
+    parts : list of str, optional
+        Of `PARTS`; by default all.
+    supersedes : str, optional
+        With one part: the id of the record that the new one corrects.
 
     Yields
     ------
@@ -36,10 +40,19 @@ def measure(folder, target="llvm"):
     InputError, UnsupportedError
         The folder cannot be written to, or the target cannot be used.
     """
+    parts = list(PARTS) if parts is None else parts
+    for part in parts:
+        if part not in PARTS:
+            raise InputError(f"unknown part {part!r}: use {', '.join(PARTS)}")
+    if supersedes is not None and len(parts) != 1:
+        raise InputError(f"{supersedes} is superseded by one record: name one part")
     _check_folder(Path(folder))
-    for make in (_memory, _latency, _schedules):
-        record = make(target)
+    if supersedes is not None:
+        store.load(supersedes, folder)
+    for part in parts:
+        record = PARTS[part](target)
         if record.rows:
+            record.supersedes = supersedes
             yield store.add(record, folder)
 
 
@@ -61,6 +74,10 @@ def _latency(target):
 def _schedules(target):
     rows = kernel_rows() if resolve_target(target).kind.name == "llvm" else []
     return Record(kind="schedules", provenance=provenance(target=target), rows=rows)
+
+
+#: What `measure` makes a record of, in this order.
+PARTS = {"memory": _memory, "latency": _latency, "schedules": _schedules}
 
 
 def kernel_rows():

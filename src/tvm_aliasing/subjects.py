@@ -119,7 +119,7 @@ def _from_workload(found, dims, where=None):
         inputs=found.inputs,
         expected=found.expected,
         reference="NumPy",
-        dims={**found.dims, **(dims or {})},
+        dims={**found.dims, **{name: int(size) for name, size in (dims or {}).items()}},
         where=where,
     )
 

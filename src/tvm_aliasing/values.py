@@ -1,5 +1,7 @@
 """Between NumPy arrays and what a compiled function takes and returns; what it takes is checked."""
 
+from numbers import Number
+
 import numpy as np
 import tvm
 import tvm_ffi
@@ -128,6 +130,8 @@ def _shaped(name, ty, value):
         declared = ty.shape.values if isinstance(ty.shape, relax.ShapeExpr) else ()
         actual = value.shape
     else:
+        if isinstance(ty, ir.PrimType) and not isinstance(value, Number | np.generic):
+            raise InputError(f"input {name} is {value!r}: give a number, its type is {ty.dtype}")
         return []
     if ty.ndim >= 0 and len(actual) != ty.ndim:
         raise InputError(f"input {name} has {len(actual)} dimensions, expected {ty.ndim}")

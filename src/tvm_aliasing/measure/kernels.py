@@ -12,7 +12,7 @@ from .. import isolate
 from ..agreement import agrees
 from ..build import build
 from ..values import to_device
-from .latency import interleaved, ratio_interval
+from .latency import SITTINGS, interleaved, ratio_interval
 
 
 @dataclass(frozen=True)
@@ -81,72 +81,87 @@ _ENVIRONMENT = {"OPENBLAS_THREAD_TIMEOUT": "4"}
 
 
 def schedule_rows(names=None, budget=5.0):
-    """Time kernels beside NumPy in one run, for plain `llvm` and for this machine's CPU.
+    """Time kernels beside NumPy, for plain `llvm` and for this machine's CPU.
 
-    They run in a process of their own.
+    Ours and NumPy's run in turns in one process, in several sittings, each a process of its own.
 
     Parameters
     ----------
     names : list of str, optional
         Of `KERNELS`; by default all.
     budget : float
-        Seconds for each kernel and target.
+        Seconds of timed rounds for each kernel and target, over all sittings.
 
     Yields
     ------
     dict
         A row of a record of kind `schedules`; `results/README.md` lists the keys.
     """
-    request = {"names": list(KERNELS) if names is None else names, "budget": budget}
-    yield from isolate.results_of("kernels", request, environment=_ENVIRONMENT)
+    names = list(KERNELS) if names is None else names
+    request = {"names": names, "budget": budget / SITTINGS}
+    sittings = [
+        list(isolate.results_of("kernels", request, environment=_ENVIRONMENT))
+        for _ in range(SITTINGS)
+    ]
+    yield from map(_row, zip(*sittings))
 
 
 def kernel_results(names, budget):
-    """Yield the rows; runs in the process of its own."""
+    """Yield what one sitting finds for each kernel and target; runs in the process of its own."""
     targets = (
         tvm.target.Target("llvm"),
         tvm.target.Target({"kind": "llvm", "mcpu": llvm_get_system_cpu()}),
     )
     for name in names:
         for target in targets:
-            row = {"kernel": name, "target": str(target)}
-            yield {**row, **_timed(KERNELS[name], target, budget)}
+            yield _timed(name, target, budget)
 
 
-def _timed(kernel, target, budget):
+def _timed(name, target, budget):
+    kernel = KERNELS[name]
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(shape, dtype=np.float32) / 16 for shape in kernel.shapes]
     mod = _module(kernel)
     ours, again = (build(mod, "copy", target) for _ in range(2))
     tensors = to_device(mod["main"].params, arrays, tvm.cpu())
-    row = {
+    return {
+        "kernel": name,
+        "target": str(target),
         "threads": tvm.runtime.num_threads(),
         "workspace": ours.memory(*arrays).workspace,
         "correct": agrees(ours.run(*arrays), kernel.numpy(*arrays)),
         "limit": kernel.limit,
+        "samples": interleaved(
+            {
+                "ours": lambda: ours.call(*tensors),
+                "again": lambda: again.call(*tensors),
+                "numpy": lambda: kernel.numpy(*arrays),
+            },
+            budget,
+            least=5,
+            most=75,
+        ),
     }
-    samples = interleaved(
-        {
-            "ours": lambda: ours.call(*tensors),
-            "again": lambda: again.call(*tensors),
-            "numpy": lambda: kernel.numpy(*arrays),
-        },
-        budget,
-    )
-    ratio, twice = (
-        ratio_interval(samples[name], samples[other])
-        for name, other in (("ours", "numpy"), ("again", "ours"))
-    )
+
+
+def _row(sittings):
+    """The row of one kernel and target from what its sittings found."""
+    sizes = [len(sitting["samples"]["ours"]) for sitting in sittings]
+    samples = {
+        run: [seconds for sitting in sittings for seconds in sitting["samples"][run]]
+        for run in ("ours", "again", "numpy")
+    }
+    ratio = ratio_interval(samples["ours"], samples["numpy"], sittings=sizes)
+    identical = ratio_interval(samples["again"], samples["ours"], sittings=sizes)
     return {
-        **row,
-        "ratio": ratio.ratio,
-        "lo": ratio.lo,
-        "hi": ratio.hi,
-        "aa_lo": twice.lo,
-        "aa_hi": twice.hi,
+        **sittings[0],
+        "correct": all(sitting["correct"] for sitting in sittings),
+        **ratio._asdict(),
+        "aa_lo": identical.lo,
+        "aa_hi": identical.hi,
         "ours_s": float(np.median(samples["ours"])),
         "numpy_s": float(np.median(samples["numpy"])),
-        "samples": samples,
+        "samples": {**samples, "sittings": sizes},
     }
 
 

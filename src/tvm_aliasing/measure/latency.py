@@ -12,6 +12,9 @@ from ..errors import InputError
 #: A ratio up to this is not called slower, however narrow its interval.
 SLOWER_FROM = 1.02
 
+#: Processes in which a point is timed, each with builds of its own.
+SITTINGS = 4
+
 #: Times that the rounds are drawn again for an interval.
 RESAMPLES = 2000
 
