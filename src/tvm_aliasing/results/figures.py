@@ -163,8 +163,8 @@ def latency_intervals(record, approaches=None):
             axes.axvline(1, color="0.2", linewidth=0.8)
             axes.set_yticks(range(len(workloads)), workloads)
             axes.set_title(f"fused={fused}", loc="left", fontsize=9)
-            axes.set_xlabel(f"time of a call / time under {reference}")
             axes.set_ylim(len(workloads) - 0.5, -0.5)
+        figure.supxlabel(f"time of a call / time under {reference}", fontsize=9)
         handles = dict(zip(*reversed(panels[0].get_legend_handles_labels())))
         figure.legend(
             handles.values(), handles.keys(), loc="outside upper right", frameon=False, ncols=5
