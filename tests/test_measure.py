@@ -153,6 +153,7 @@ def test_one_part_measured_anew_supersedes_a_record(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--part", ""], "unknown part '': use memory, latency, schedules"),
         (["--part", "fuzz"], "unknown part 'fuzz': use memory, latency, schedules"),
         (["--supersedes", "R-0001"], "name one part"),
         (["--part", "schedules", "--supersedes", "R-0001"], "R-0001"),

@@ -229,6 +229,71 @@ def as_tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
+SIZES = (1, 2, 5, 8, 23)
+
+
+@pytest.mark.parametrize("target", [PLAIN, HOST], ids=["llvm", "host"])
+@pytest.mark.parametrize("columns", SIZES)
+def test_tiles_of_every_shape(columns, target):
+    """Rows and columns that leave a tile of one element, too: kernels of one module, for speed."""
+    cases = [(batch, rows, terms) for batch in (1, 3) for rows in SIZES for terms in (1, 7)]
+    bb = relax.BlockBuilder()
+    pairs = [
+        [
+            relax.Var(f"{name}{i}", relax.TensorType(shape, "float32"))
+            for name, shape in (("x", (batch, rows, terms)), ("w", (batch, terms, columns)))
+        ]
+        for i, (batch, rows, terms) in enumerate(cases)
+    ]
+    with bb.function("main", [var for pair in pairs for var in pair]):
+        with bb.dataflow():
+            products = [bb.emit(op.matmul(x, w)) for x, w in pairs]
+            results = [bb.emit(op.nn.relu(product)) for product in products[::2]]
+            result = bb.emit_output(relax.Tuple([*products[1::2], *results]))
+        bb.emit_func_output(result)
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.standard_normal([int(extent) for extent in var.ty.shape], dtype=np.float32)
+        for pair in pairs
+        for var in pair
+    ]
+    expected = [x @ w for x, w in zip(arrays[::2], arrays[1::2])]
+    wanted = [*expected[1::2], *(np.maximum(product, 0) for product in expected[::2])]
+    for got, want in zip(ta.build(bb.finalize(), "copy", target).run(*arrays), wanted):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", [PLAIN, HOST], ids=["llvm", "host"])
+@pytest.mark.parametrize("width", [1, 7, 8, 23, 25])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_convolutions_of_every_width(width, padding, target):
+    for channels, groups in ((1, 1), (2, 1), (8, 1), (8, 8)):
+        if not padding and width < 3:
+            continue
+        shapes = [(2, channels, 6, width), (channels, channels // groups, 3, 3)]
+        body = call(op.nn.conv2d, padding=padding, groups=groups)
+        rng = np.random.default_rng(0)
+        x, w = (rng.standard_normal(shape, dtype=np.float32) for shape in shapes)
+        if groups == 1:
+            expected = conv2d(x, w, padding=padding)
+        else:
+            expected = np.einsum("nchwij,cij->nchw", windows(x, 3, padding=padding), w[:, 0])
+        got = ta.build(program(shapes, body), "copy", target).run(x, w)
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_sum_of_one_term():
+    def body(bb, x, w):
+        return op.nn.relu(bb.emit(op.nn.conv2d(x, w)))
+
+    x, w = (
+        np.arange(8, dtype="float32").reshape(1, 1, 8, 1) - 4,
+        np.full((1, 1, 1, 1), 2, "float32"),
+    )
+    built = ta.build(program([x.shape, w.shape], body), "copy")
+    np.testing.assert_array_equal(built.run(x, w), np.maximum(2 * x, 0))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_rule_that_fits_is_taken(case):
     rule, shapes, body, _ = CASES[case]

@@ -184,7 +184,7 @@ def _compare(options):
 def _measure(options):
     from .records import measure, wrong_rows
 
-    parts = options.part and options.part.split(",")
+    parts = None if options.part is None else options.part.split(",")
     for record in measure(options.output, options.target, parts, options.supersedes):
         print(f"{record.id}  {record.kind}  {len(record.rows)} rows", flush=True)
         wrong = len(wrong_rows(record))

@@ -48,9 +48,10 @@ class Contraction(CPURule):
             return None
         if not all(is_output(sch, output) for output in outputs):
             return None
-        tile = _tile_axes(sch.get(block), [axis for axis, _ in axes_of(sch, block)])
-        if tile is None:
-            return None
+        axes = [axis for axis, _ in axes_of(sch, block)]
+        tile = _tile_axes(sch.get(block), axes)
+        if tile is None or all(axis.iter_type == tirx.IterVar.DataPar for axis in axes):
+            return None  # the second where every sum has one term
         _schedule(sch, block, pads, outputs or [sch.cache_write(block, 0, "global")], tile, target)
         return sch
 
@@ -124,5 +125,7 @@ def _schedule(sch, block, pads, outputs, tile, target):
         sch.unroll(loop)
     sch.unroll(vectorize(sch, column, lanes))
     for output in outputs:
-        vectorize(sch, sch.get_loops(output)[-1], lanes)
+        _, *own = sch.get_loops(output)  # a tile of one element has none besides the tiles' loop
+        if own:
+            vectorize(sch, own[-1], lanes)
     sch.decompose_reduction(block, sums[0])
