@@ -236,7 +236,7 @@ SIZES = (1, 2, 5, 8, 23)
 @pytest.mark.parametrize("columns", SIZES)
 def test_tiles_of_every_shape(columns, target):
     """Rows and columns that leave a tile of one element, too: kernels of one module, for speed."""
-    cases = [(batch, rows, terms) for batch in (1, 3) for rows in SIZES for terms in (1, 7)]
+    cases = [(batch, rows, terms) for batch in (1, 4) for rows in SIZES for terms in (1, 7)]
     bb = relax.BlockBuilder()
     pairs = [
         [
@@ -280,6 +280,21 @@ def test_convolutions_of_every_width(width, padding, target):
             expected = np.einsum("nchwij,cij->nchw", windows(x, 3, padding=padding), w[:, 0])
         got = ta.build(program(shapes, body), "copy", target).run(x, w)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_tile_of_one_element_below_loops_that_run_once():
+    """Found by trying sizes at random: the tiles' loop is not the outermost one."""
+
+    def body(bb, x, w, r):
+        product = bb.emit(op.nn.conv2d(x, w, padding=3, strides=2))
+        return op.nn.relu(bb.emit(op.add(product, r)))
+
+    shapes = [(1, 3, 9, 32), (1, 3, 1, 1), (1, 1, 8, 19)]
+    rng = np.random.default_rng(0)
+    x, w, r = (rng.standard_normal(shape, dtype=np.float32) for shape in shapes)
+    expected = np.maximum(conv2d(x, w, padding=3, stride=2) + r, 0)
+    got = ta.build(program(shapes, body), "copy").run(x, w, r)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_sum_of_one_term():

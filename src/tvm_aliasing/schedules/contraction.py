@@ -93,8 +93,8 @@ def _in_order(read, var):
     return [index.same_as(last_index(read)) for index in depends_on(read, var)] == [True]
 
 
-def _schedule(sch, block, pads, outputs, tile, target):
-    rows, columns = tile
+def _schedule(sch, block, pads, outputs, rows_and_columns, target):
+    rows, columns = rows_and_columns
     axes = axes_of(sch, block)
     loops = [loop for _, loop in axes]
     lanes = vector_lanes(target, sch.get(block).writes[0].source.ty.dtype)
@@ -104,7 +104,7 @@ def _schedule(sch, block, pads, outputs, tile, target):
     tiles = [
         loop
         for i, (axis, loop) in enumerate(axes)
-        if axis.iter_type == tirx.IterVar.DataPar and i not in tile
+        if axis.iter_type == tirx.IterVar.DataPar and i not in rows_and_columns
     ]
     width = largest_divisor(sch.get(loops[columns]).extent, lanes * vectors)
     column_tiles, column = sch.split(loops[columns], [None, width])
@@ -120,12 +120,12 @@ def _schedule(sch, block, pads, outputs, tile, target):
         sch.compute_at(pad, sums[-2] if len(sums) > 1 else sums[-1])
     for output in outputs:
         sch.reverse_compute_at(output, tiles[-1])
-    parallel(sch, tiles, work)
+    tile = parallel(sch, tiles, work)
     for loop in inner:
         sch.unroll(loop)
     sch.unroll(vectorize(sch, column, lanes))
     for output in outputs:
-        _, *own = sch.get_loops(output)  # a tile of one element has none besides the tiles' loop
-        if own:
-            vectorize(sch, own[-1], lanes)
+        innermost = sch.get_loops(output)[-1]
+        if not sch.get(innermost).same_as(sch.get(tile)):  # it is where a tile has one element
+            vectorize(sch, innermost, lanes)
     sch.decompose_reduction(block, sums[0])
