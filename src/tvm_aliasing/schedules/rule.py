@@ -1,11 +1,13 @@
 """What all schedule rules share."""
 
+from abc import ABC, abstractmethod
+
 from tvm import tirx
 from tvm.s_tir import ScheduleError
 from tvm.s_tir.dlight.base import ScheduleRule
 
 
-class CPURule(ScheduleRule):
+class CPURule(ScheduleRule, ABC):
     """A rule that leaves a kernel to the next one where TVM refuses a step of its schedule."""
 
     def apply(self, func, target, _tunable):
@@ -17,6 +19,7 @@ class CPURule(ScheduleRule):
         except ScheduleError:
             return None
 
+    @abstractmethod
     def schedule(self, func, target):
         """Schedule a kernel.
 
@@ -30,7 +33,6 @@ class CPURule(ScheduleRule):
         tvm.s_tir.Schedule or None
             None where the rule does not fit.
         """
-        raise NotImplementedError
 
 
 def _is_empty(param):
