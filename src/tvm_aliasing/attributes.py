@@ -6,5 +6,9 @@ RESHAPE_ONLY = "reshape_only"
 #: On a Relax function: which of its outputs the source program itself makes share storage.
 SOURCE_ALIAS = "ta.source_alias"
 
+#: On a Relax function: what the results of the packed functions that it calls may share storage
+#: with, by name: `fresh` (nothing), `arg<i>` (argument i, counted from 0) or `may` (anything).
+EXTERN_ALIAS = "ta.extern_alias"
+
 #: On a Relax function, TVM's own: the largest value of each symbolic size in its signature.
 UPPER_BOUNDS = "tir_var_upper_bound"

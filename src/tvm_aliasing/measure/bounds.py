@@ -2,11 +2,12 @@
 
 from tvm import relax, tirx
 
-from ..analysis.expressions import variables
-from ..analysis.storage_roots import Root, StorageRoots, leaves
+from ..analysis.alias_classes import AliasClasses, Root, roots_of
+from ..analysis.bindings import callee_of
+from ..analysis.liveness import Liveness
 from ..errors import UnsupportedError
 from ..values import evaluate
-from .sizes import callee_of, sizes_within, tensor_bytes, with_match_casts
+from .sizes import sizes_within, tensor_bytes, with_match_casts
 
 
 def live_bound(mod, entry, sizes, workspaces):
@@ -38,7 +39,7 @@ def live_bound(mod, entry, sizes, workspaces):
         A size depends on data.
     """
     try:
-        return _Liveness(mod, mod[entry], sizes, workspaces, ()).largest()
+        return _Function(mod, mod[entry], sizes, workspaces, ()).largest()
     except _Unbounded:
         return None
 
@@ -48,118 +49,70 @@ def value_bound(mod, entry, sizes):
     return live_bound(mod, entry, sizes, None)
 
 
-def roots_read(value, roots):
-    """The storage roots that a binding's value reads.
-
-    Of an `If` those of its condition; of a field of a tuple not those of the other fields.
-
-    Parameters
-    ----------
-    value : relax.Expr
-    roots : StorageRoots
-
-    Returns
-    -------
-    set of Root
-    """
-    if isinstance(value, relax.TupleGetItem):
-        places = [roots.of(value)]
-    else:
-        read = value.cond if isinstance(value, relax.If) else value
-        places = [roots.places.get(var, frozenset()) for var in variables(read)]
-    return {root for place in places for leaf in leaves(place) for root in leaf}
-
-
 class _Unbounded(Exception):
     """How much is live depends on data."""
 
 
-class _Liveness:
-    """What is live at each point of one function.
-
-    A path says which branches lead to a point: pairs of an `If` and a branch. A point is a binding
-    or, where a called function's results begin to live, what follows it.
-    """
+class _Function:
+    """What is live at each point of one function, in bytes."""
 
     def __init__(self, mod, function, sizes, workspaces, active):
         if any(function.same_as(other) for other in active):
             raise _Unbounded
         self._mod, self._workspaces, self._active = mod, workspaces, (*active, function)
         self._sizes = with_match_casts(function, sizes)
-        self._roots = StorageRoots(mod, function, elided=True)
-        self._points = []  # (path, bytes live there besides the tensors)
-        self._uses = {}  # root -> [(point, path)], in order
+        self._classes = AliasClasses(mod, function, elided=True)
+        self._liveness = Liveness(mod, function, self._classes)
         self.tensors = {}  # root -> (path, bytes)
-        self._visit(function.body, ())
-        self._point((), 0)
-        for leaf in leaves(self._roots.result):
-            self._use(leaf, ())
+        self._beside = [self._at(number) for number in range(len(self._liveness.points))]
 
     def largest(self):
         """Most bytes that are live at a point."""
-        live = [[] for _ in self._points]
-        for root, (path, size) in self.tensors.items():
-            for point in self._held_at(self._uses.get(root, [])):
-                live[point].append((path, size))
-        return max(
-            beside + _on_one_path(tensors) for (_, beside), tensors in zip(self._points, live)
-        )
+        live = [[] for _ in self._beside]
+        for root, tensor in self.tensors.items():
+            for begin, end in self._liveness.live(root):
+                for point in range(begin, end):
+                    live[point].append(tensor)
+        return max(beside + _on_one_path(held) for beside, held in zip(self._beside, live))
 
-    def _held_at(self, uses):
-        """The points that have a use before them and one after, on one path."""
-        if not uses:
-            return
-        for point in range(uses[0][0], uses[-1][0] + 1):
-            path = self._points[point][0]
-            on_path = [use for use, its_path in uses if _meet(path, its_path)]
-            if on_path and on_path[0] <= point <= on_path[-1]:
-                yield point
+    def _at(self, number):
+        """Bytes live at a point besides the tensors; what it allocates is noted."""
+        path, binding = self._liveness.points[number]
+        if binding is None:
+            return 0
+        value = binding.value
+        size = tensor_bytes(value)
+        if size is not None:
+            (root,) = self._classes.places[binding.var]
+            self.tensors[root] = (path, self._number(size))
+            return 0
+        if isinstance(value, relax.Call) and isinstance(value.op, relax.Var):
+            raise _Unbounded
+        callee = callee_of(value, self._mod)
+        if isinstance(callee, relax.Function):
+            return self._of_call(binding, callee, path, number + 1)
+        if self._workspaces is not None and isinstance(callee, tirx.PrimFunc):
+            return self._workspace(value)
+        return 0
 
-    def _visit(self, body, path):
-        for block in body.blocks:
-            for binding in block.bindings:
-                value = binding.value
-                size = tensor_bytes(value)
-                if size is not None:
-                    (root,) = self._roots.places[binding.var]
-                    self.tensors[root] = (path, self._number(size))
-                    continue
-                callee = callee_of(value, self._mod)
-                read = roots_read(value, self._roots)
-                if isinstance(callee, relax.Function):
-                    self._visit_call(binding, callee, read, path)
-                    continue
-                if isinstance(value, relax.Call) and isinstance(value.op, relax.Var):
-                    raise _Unbounded
-                is_kernel = self._workspaces is not None and isinstance(callee, tirx.PrimFunc)
-                self._point(path, self._workspace(value) if is_kernel else 0)
-                self._use(read, path)
-                if isinstance(value, relax.If):
-                    here = len(self._points)
-                    self._visit(value.true_branch, (*path, (here, True)))
-                    self._visit(value.false_branch, (*path, (here, False)))
-
-    def _visit_call(self, binding, callee, read, path):
+    def _of_call(self, binding, callee, path, after):
+        """Most bytes live within a called function; what it returns is noted."""
         call = binding.value
-        within = _Liveness(
+        within = _Function(
             self._mod,
             callee,
             sizes_within(callee, call, self._sizes),
             self._workspaces,
             self._active,
         )
-        self._point(path, within.largest())
-        self._use(read, path)
-        here = len(self._points)
-        self._point(path, 0)
-        for leaf in leaves(self._roots.places[binding.var]):
-            for root in leaf - read:
-                inner = Root(root.kind, root.site[1:])
-                if inner in within.tensors:
-                    its_path, size = within.tensors[inner]
-                    in_callee = (((here, branching), branch) for branching, branch in its_path)
-                    self.tensors[root] = ((*path, *in_callee), size)
-            self._use(leaf - read, path)
+        for root in roots_of(self._classes.places[binding.var]):
+            inner = Root(root.kind, root.site[1:])
+            made_here = binding.same_as(self._classes.binding_of.get(root))
+            if made_here and inner in within.tensors:
+                its_path, size = within.tensors[inner]
+                in_callee = (((after, branching), branch) for branching, branch in its_path)
+                self.tensors[root] = ((*path, *in_callee), size)
+        return within.largest()
 
     def _workspace(self, call):
         return self._workspaces.of(call.op.name_hint, [self._argument(a) for a in call.args])
@@ -176,21 +129,6 @@ class _Liveness:
                 f"what is live depends on data: the size {size} is not given by an input's shape"
             )
         return number
-
-    def _point(self, path, beside):
-        self._points.append((path, beside))
-
-    def _use(self, roots, path):
-        """The last point uses the roots."""
-        for root in roots:
-            self._uses.setdefault(root, []).append((len(self._points) - 1, path))
-
-
-def _meet(path, other):
-    """Whether one run can take both paths."""
-    return not (path and other) or all(
-        branch == dict(other).get(branching, branch) for branching, branch in path
-    )
 
 
 def _on_one_path(tensors):

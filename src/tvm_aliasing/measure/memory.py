@@ -7,12 +7,13 @@ import tvm
 from tvm import relax, tirx
 from tvm.relax.analysis import post_order_visit
 
+from ..analysis.bindings import callee_of
 from ..analysis.moves import moves
 from ..errors import UnsupportedError
 from ..values import check_arguments, evaluate, item_bytes
 from . import native
 from .bounds import live_bound, value_bound
-from .sizes import callee_of, sizes_within, storage_bytes, tensor_bytes, with_match_casts
+from .sizes import sizes_within, storage_bytes, tensor_bytes, with_match_casts
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from tvm import tirx
 
-from ..analysis.storage_roots import StorageRoots, leaves
+from ..analysis.alias_classes import AliasClasses
+from ..analysis.bindings import bindings_of, callee_of
+from ..analysis.liveness import Liveness
 from ..values import check_arguments, evaluate
-from .bounds import roots_read
-from .sizes import bindings_of, callee_of, storage_bytes, tensor_bytes, with_match_casts
+from .sizes import storage_bytes, tensor_bytes, with_match_casts
 
 
 class Lifetime(NamedTuple):
@@ -55,8 +56,8 @@ def memory_map(built, arrays):
     mod = built.stages["planned"]
     function = mod[built.entry]
     sizes = with_match_casts(function, check_arguments(function.params, arrays))
-    roots = StorageRoots(mod, function, elided=True)
-    used, kernels = _kernels_by_root(mod, function, roots)
+    classes = AliasClasses(mod, function, elided=True)
+    used = _kernels_by_root(mod, Liveness(mod, function, classes))
     storages, tensors, top, names = {}, [], 0, set()
     for binding in bindings_of(function.body):
         value = binding.value
@@ -66,13 +67,12 @@ def memory_map(built, arrays):
             storages[binding.var] = (name, top, evaluate(storage_size, sizes))
             top += storages[binding.var][2]
         elif tensor_size is not None:
-            (root,) = roots.places[binding.var]
+            (root,) = classes.places[binding.var]
             if root not in used:
                 continue
             storage, base, _size = storages[value.args[0]]
             address = base + evaluate(value.args[1], sizes)
-            returned = any(root in leaf for leaf in leaves(roots.result))
-            begin, end = used[root][0], kernels - 1 if returned else used[root][-1]
+            begin, end = used[root][0], used[root][-1]
             name = _unused_name(binding.var.name, names)
             size = evaluate(tensor_size, sizes)
             tensors.append(Lifetime(name, storage, address, size, begin, end))
@@ -95,11 +95,11 @@ def _storage_lifetimes(storages, tensors):
             yield Lifetime(name, None, address, size, begin, end)
 
 
-def _kernels_by_root(mod, function, roots):
-    """(root -> numbers of the kernels during which it is used, number of kernels)."""
-    used, kernel = {}, -1
-    for binding in bindings_of(function.body):
-        kernel += isinstance(callee_of(binding.value, mod), tirx.PrimFunc)
-        for root in roots_read(binding.value, roots):
-            used.setdefault(root, []).append(max(kernel, 0))
-    return used, kernel + 1
+def _kernels_by_root(mod, liveness):
+    """For each root the numbers of the kernels during which it is used, in order."""
+    number, kernels = [], -1
+    for point in liveness.points:
+        calls = point.binding is not None and callee_of(point.binding.value, mod)
+        kernels += isinstance(calls, tirx.PrimFunc)
+        number.append(max(kernels, 0))
+    return {root: [number[point] for point in uses] for root, uses in liveness.uses.items()}

@@ -5,7 +5,7 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from ..analysis.storage_roots import may_write_in_place
+from ..analysis.alias_classes import may_write_in_place
 from ..attributes import RESHAPE_ONLY
 
 

@@ -3,7 +3,7 @@
 import tvm
 from tvm import relax
 
-from ..analysis.storage_roots import StorageRoots, leaves
+from ..analysis.alias_classes import AliasClasses, leaves
 from ..attributes import SOURCE_ALIAS
 
 
@@ -15,7 +15,7 @@ def output_aliases(mod, function, *, elided, on_every_path=False):
     mod : tvm.IRModule
     function : tvm.relax.Function
     elided, on_every_path : bool
-        As for `StorageRoots`.
+        As for `AliasClasses`.
 
     Returns
     -------
@@ -23,13 +23,13 @@ def output_aliases(mod, function, *, elided, on_every_path=False):
         `"i=param p"`, `"i=constant"` or `"i=j"`: tensor `i` of the result, counted from 0 through
         nested tuples, may share storage with parameter `p`, a constant, or output `j` < `i`.
     """
-    outputs = leaves(StorageRoots(mod, function, elided=elided, on_every_path=on_every_path).result)
+    outputs = leaves(AliasClasses(mod, function, elided=elided, on_every_path=on_every_path).result)
     pairs = []
     for i, roots in enumerate(outputs):
         params = [root.site for root in roots if root.kind == "param"]
         pairs += [f"{i}=param {'.'.join(map(str, site))}" for site in sorted(params)]
         pairs += [f"{i}=constant"] if any(root.kind == "constant" for root in roots) else []
-        pairs += [f"{i}={j}" for j in range(i) if roots & outputs[j]]
+        pairs += [f"{i}={j}" for j in range(i) if roots.keys() & outputs[j].keys()]
     return pairs
 
 
