@@ -48,7 +48,7 @@ lab: setup ## Open the notebooks in JupyterLab
 notebooks: setup ## Run every notebook again and write its outputs
 	$(PY) notebooks/execute.py
 
-measure: setup ## Measure on this CPU and write new numbered records to results/
+measure: setup ## Measure on this CPU and write new numbered records to results/ (35 minutes)
 	$(TA) measure -o results/
 
 measure-cuda: setup ## The same on an NVIDIA GPU

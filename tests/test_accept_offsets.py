@@ -37,7 +37,7 @@ def at_offset(array, begin):
 @pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "float32", "float64"])
 @pytest.mark.parametrize("begin", [0, ALIGNMENT, 5 * ALIGNMENT])
 def test_tensors_at_offsets(dtype, begin):
-    run = tvm.compile(AcceptOffsets()(module(dtype)), "llvm")["main"]
+    run = tvm.compile(AcceptOffsets(everywhere=True)(module(dtype)), "llvm")["main"]
     values = np.arange(32).astype(dtype)
     source, result = at_offset(values, begin), at_offset(np.zeros_like(values), 2 * begin)
     run(source, result)
@@ -52,7 +52,7 @@ def test_without_the_pass_an_offset_is_refused():
 
 
 def test_an_offset_that_is_not_aligned_is_refused():
-    run = tvm.compile(AcceptOffsets()(module("float32")), "llvm")["main"]
+    run = tvm.compile(AcceptOffsets(everywhere=True)(module("float32")), "llvm")["main"]
     values = np.arange(32, dtype="float32")
     with pytest.raises(Exception, match="Misaligned"):
         run(at_offset(values, ALIGNMENT // 2), at_offset(values, 0))
@@ -61,7 +61,7 @@ def test_an_offset_that_is_not_aligned_is_refused():
 def test_the_body_stays_and_the_module_given_is_not_changed():
     mod = module("float32")
     before = mod.clone()
-    after = AcceptOffsets()(mod)
+    after = AcceptOffsets(everywhere=True)(mod)
     tvm.ir.assert_structural_equal(mod, before)
     assert [param.ty.elem_offset for param in mod["main"].params] == [0, 0]
     assert all(isinstance(param.ty.elem_offset, tirx.Var) for param in after["main"].params)
@@ -82,7 +82,7 @@ def test_symbolic_shapes():
                     v = T.axis.spatial(n, i)
                     B[v] = A[v] + A[v]
 
-    run = tvm.compile(AcceptOffsets()(Double), "llvm")["main"]
+    run = tvm.compile(AcceptOffsets(everywhere=True)(Double), "llvm")["main"]
     values = np.arange(5, dtype="float32")
     source, result = at_offset(values, ALIGNMENT), at_offset(np.zeros_like(values), 2 * ALIGNMENT)
     run(source, result)

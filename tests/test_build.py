@@ -104,17 +104,19 @@ def ways(approach):
     return [True] if approach == "shipped" else FUSED
 
 
-# Every way on the module that shows most, the default way on all.
-POINTS = [(name, fused, "reshapes") for name in approaches() for fused in ways(name)] + [
-    (name, True, module) for name in approaches() for module in ("symbolic", "branches")
+# Every way on the module that shows most, the default way on all; the arena beside the defaults.
+POINTS = [
+    *((name, None, fused, "reshapes") for name in approaches() for fused in ways(name)),
+    *((name, None, True, module) for name in approaches() for module in ("symbolic", "branches")),
+    *((name, "arena", True, module) for name in ("copy", "stock", "alias") for module in MODULES),
 ]
 
 
-@pytest.mark.parametrize(("approach", "fused", "name"), POINTS)
-def test_both_exec_modes_agree(approach, fused, name):
+@pytest.mark.parametrize(("approach", "planner", "fused", "name"), POINTS)
+def test_both_exec_modes_agree(approach, planner, fused, name):
     mod, calls = MODULES[name]
-    bytecode = build(mod, approach, fused=fused)
-    compiled = build(mod, approach, fused=fused, exec_mode="compiled")
+    bytecode = build(mod, approach, planner=planner, fused=fused)
+    compiled = build(mod, approach, planner=planner, fused=fused, exec_mode="compiled")
     for inputs, expected in calls:
         assert_results(bytecode.run(*inputs), expected)
         assert_results(compiled.run(*inputs), expected)
@@ -153,11 +155,24 @@ def calls_of(mod, op):
 
 
 def test_stages_show_what_an_approach_does():
-    """`b` and `e` are outputs of the block, `f` and `g` lie outside: only `k0` elides them."""
-    for approach, elided in [("copy", 0), ("stock", 0), ("k0-run", 0), ("k0", 4)]:
+    """`b` and `e` are outputs of the block, `f` and `g` lie outside: `k0` and `alias` elide them.
+
+    `alias` says it in views, and with two more, of one buffer, it has `d` written in place.
+    """
+    said = {
+        "copy": (0, 0),
+        "stock": (0, 0),
+        "k0-run": (0, 0),
+        "k0": (4, 0),
+        "alias:reshape": (0, 4),
+        "alias:views": (0, 4),
+        "alias": (0, 4 + 2 + 1),  # two places and the whole of the buffer
+    }
+    for approach, (reshapes, views) in said.items():
         stages = build(Reshapes, approach, fused=False).stages
         assert calls_of(stages["front"], "relax.reshape") == 0
-        assert calls_of(stages["introduced"], "relax.reshape") == elided
+        assert calls_of(stages["introduced"], "relax.reshape") == reshapes
+        assert calls_of(stages["introduced"], "relax.memory.view") == views
         assert calls_of(stages["introduced"], "relax.memory.alloc_storage") == 0
         assert calls_of(stages["planned"], "relax.memory.alloc_storage") > 0
 
@@ -232,9 +247,13 @@ BAD_OPTIONS = {
     "params no dict": ({"params": [X]}, InputError),
     "approaches": ({"approach": ["k0", "stock"]}, InputError),
     "shipped unfused": ({"approach": "shipped", "fused": False}, InputError),
-    "approach not there": ({"approach": "alias:views"}, UnsupportedError),
-    "approach k0+ not there": ({"approach": "k0+"}, UnsupportedError),
-    "planner not there": ({"planner": "arena"}, UnsupportedError),
+    "feature": ({"approach": "alias:moves"}, InputError),
+    "feature among others": ({"approach": "alias:views+moves"}, InputError),
+    "feature left out": ({"approach": "alias:"}, InputError),
+    "feature of another": ({"approach": "k0:views"}, InputError),
+    "feature not there": ({"approach": "alias:views+inplace"}, UnsupportedError),
+    "approach not there": ({"approach": "k0+"}, UnsupportedError),
+    "feature alone not there": ({"approach": "donate"}, UnsupportedError),
     "placement not there": ({"placement": "early-fenced"}, UnsupportedError),
     "outputs not there": ({"outputs": "share"}, UnsupportedError),
     "target not there": ({"target": {"kind": "cuda", "arch": "sm_90"}}, UnsupportedError),
@@ -468,3 +487,55 @@ def test_a_reshape_without_elements():
 def test_an_output_that_cannot_be_copied_is_refused_in_one_line():
     with pytest.raises(UnsupportedError, match="give it a rank and a dtype with match_cast"):
         build(OfUnknownRank, "k0")
+
+
+# What a program declares of packed functions.
+
+
+@tvm.register_global_func("test_build.same", override=True)
+def _same(tensor):
+    return tensor
+
+
+def declaring(declared, where="main"):
+    """A module with a function that declares something of what it calls."""
+
+    @I.ir_module
+    class Calls:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            a = R.exp(x)
+            b = R.call_pure_packed("test_build.same", a, ty_args=R.Tensor((4,), "float32"))
+            return R.add(a, b)
+
+        @R.function
+        def other(x: R.Tensor((4,), "float32")):
+            return R.call_pure_packed("test_build.same", x, ty_args=R.Tensor((4,), "float32"))
+
+    function = Calls[where].with_attr("ta.extern_alias", declared)
+    return tvm.IRModule({**dict(Calls.functions_items()), Calls.get_global_var(where): function})
+
+
+@pytest.mark.parametrize("word", ["may", "arg0", "arg1"])
+def test_what_is_declared_of_packed_functions_is_taken(word):
+    x = np.ones(4, "float32")
+    built = build(declaring({"test_build.same": word}))
+    assert_results(built.run(x), (2 * np.exp(x),))
+
+
+@pytest.mark.parametrize("where", ["main", "other"])
+@pytest.mark.parametrize("approach", ["shipped", "copy", "alias"])
+@pytest.mark.parametrize("word", ["stale", "", "arg", "arg-1", "arg0 ", "Fresh", 0, ["fresh"]])
+def test_what_nobody_understands_of_packed_functions_is_refused(word, approach, where):
+    with pytest.raises(InputError) as caught:
+        build(declaring({"test_build.good": "fresh", "test_build.same": word}, where), approach)
+    told = str(caught.value)
+    assert told.startswith(f"{where} declares 'test_build.same' as ")
+    assert told.endswith(": ta.extern_alias takes fresh, may, or arg0, arg1, ...")
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize("declared", ["fresh", ["test_build.same"], 1])
+def test_a_declaration_that_names_no_function_is_refused(declared):
+    with pytest.raises(InputError, match=r"^main declares 'ta\.extern_alias' as "):
+        build(declaring(declared), "k0")

@@ -43,7 +43,7 @@ def main(capfd, *arguments):
 
 
 def test_compare_prints_a_table():
-    done = run("compare", BLOCK_OUTPUT, "--approach", "copy,stock,k0")
+    done = run("compare", BLOCK_OUTPUT, "--approach", "copy,stock,k0", "--planner", "token")
     assert (done.returncode, done.stderr) == (0, "")
     header, *lines = (line.split() for line in done.stdout.splitlines())
     assert header[:3] == ["workload", "approach", "correct"]
@@ -55,8 +55,32 @@ def test_compare_prints_a_table():
     assert [line[peak] for line in lines] == ["192", "192", "96"]
 
 
+def test_planners_that_are_not_named_are_a_column(capfd):
+    code, out, err = main(capfd, "compare", BLOCK_OUTPUT, "--approach", "shipped,alias:views+dest")
+    assert (code, err) == (0, "")
+    header, *lines = (line.split() for line in out.splitlines())
+    assert header[:4] == ["workload", "approach", "planner", "correct"]
+    assert [line[1:4] for line in lines] == [
+        ["shipped", "tvm", "True"],
+        ["alias:views+dest", "token", "True"],
+        ["alias:views+dest", "arena", "True"],
+    ]
+
+
+def test_a_planner_without_approaches_leaves_out_those_that_do_not_take_it(capfd):
+    code, out, err = main(capfd, "compare", BLOCK_OUTPUT, "--planner", "arena")
+    assert (code, err) == (0, "")
+    header, *lines = (line.split() for line in out.splitlines())
+    assert header[:3] == ["workload", "approach", "correct"]
+    left_out = ("shipped", "stock+inplace")
+    assert [line[1:3] for line in lines] == [
+        [name, "True"] for name in approaches() if name not in left_out
+    ]
+
+
 def test_json_on_stdout_is_one_record_and_nothing_else(tmp_path):
-    done = run("compare", BLOCK_OUTPUT, "reshape_chain", "--json", "-", cwd=tmp_path)
+    arguments = ("--planner", "tvm", "--json", "-")
+    done = run("compare", BLOCK_OUTPUT, "reshape_chain", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     record = json.loads(done.stdout)
     assert list(record) == ["id", "kind", "supersedes", "provenance", "rows"]
@@ -78,8 +102,9 @@ def test_json_and_figure_in_files(tmp_path, capfd):
     record, figure = tmp_path / "r.json", tmp_path / "map.png"
     record.write_text("an older one")
     code, out, err = main(
-        capfd, "compare", BLOCK_OUTPUT, "--approach", "k0", "--json", record, "--figure", figure
-    )
+        capfd, "compare", BLOCK_OUTPUT, "--approach", "k0", "--planner", "token",
+        "--json", record, "--figure", figure,
+    )  # fmt: skip
     assert (code, err) == (0, "")
     assert out.startswith("    workload")
     (row,) = json.loads(record.read_text())["rows"]
@@ -133,7 +158,8 @@ def test_several_values_of_an_option(capfd):
 def test_dim_gives_a_size_and_its_bound(tmp_path, capfd):
     path = tmp_path / "net.py"
     path.write_text(SYMBOLIC)
-    code, out, _ = main(capfd, "compare", path, "--approach", "k0", "--dim", "n=3", "--json", "-")
+    arguments = ("--approach", "k0", "--planner", "token", "--dim", "n=3", "--json", "-")
+    code, out, _ = main(capfd, "compare", path, *arguments)
     (row,) = json.loads(out)["rows"]
     assert (code, row["dims"], row["memory"]["retained"]) == (0, {"n": 3}, 24)
 
@@ -142,8 +168,9 @@ def test_latency_beside_a_reference(capfd, monkeypatch):
     monkeypatch.setattr(latencies, "SITTINGS", 1)
     monkeypatch.setattr(latencies, "ROUNDS", (2, 2))
     code, out, err = main(
-        capfd, "compare", BLOCK_OUTPUT, "--approach", "stock,k0", "--latency-to", "stock"
-    )
+        capfd, "compare", BLOCK_OUTPUT, "--approach", "stock,k0", "--planner", "token",
+        "--latency-to", "stock",
+    )  # fmt: skip
     assert (code, err) == (0, "")
     header, *lines = (line.split() for line in out.splitlines())
     first = header.index("ratio")
@@ -200,6 +227,9 @@ def test_help_of_compare_names_every_option(capsys):
         "outputs", "dim", "no-verify", "latency-to", "json", "figure",
     ):  # fmt: skip
         assert f"--{option}" in out
+    told = "".join(out.split())  # lines are broken anywhere
+    for value in (*approaches(), "alias:views+dest", "token,arena,tvm"):
+        assert value in told
 
 
 @pytest.mark.parametrize(
@@ -238,6 +268,22 @@ class Net:
     @R.function
     def main(x: R.Tensor((4,), "float32")):
         return R.ewise_fma(x, x, x)
+"""
+
+
+DECLARES = """
+import numpy as np
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Net:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        R.func_attr({"ta.extern_alias": {"my.function": "stale"}})
+        return R.add(x, x)
+
+inputs = (np.ones(4, "float32"),)
+expected = np.full(4, 2, "float32")
 """
 
 
@@ -289,10 +335,33 @@ BAD = {
         [],
         "TVM cannot build this module under copy: R.ewise_fma(x, x, x)",
     ),
+    "unknown word of a declaration": (
+        "m.py",
+        DECLARES,
+        [],
+        "main declares 'my.function' as 'stale': ta.extern_alias takes fresh, may, or arg0, arg1",
+    ),
     "unknown approach": (BLOCK_OUTPUT, None, ["--approach", "k0,k1"], "unknown approach 'k1': use"),
-    "approach to come": (BLOCK_OUTPUT, None, ["--approach", "alias"], "'alias' is not there yet"),
+    "approach to come": (BLOCK_OUTPUT, None, ["--approach", "k0+"], "'k0+' is not there yet"),
+    "unknown feature": (
+        BLOCK_OUTPUT,
+        None,
+        ["--approach", "alias:view"],
+        "alias has no feature 'view': use reshape, views, dest",
+    ),
+    "feature to come": (
+        BLOCK_OUTPUT,
+        None,
+        ["--approach", "alias:dest+inplace"],
+        "feature 'inplace' of alias is not there yet",
+    ),
     "unknown planner": (BLOCK_OUTPUT, None, ["--planner", "best"], "unknown planner 'best': use"),
-    "planner to come": (BLOCK_OUTPUT, None, ["--planner", "arena"], "'arena' is not there yet"),
+    "planner of others": (
+        BLOCK_OUTPUT,
+        None,
+        ["--approach", "k0,shipped", "--planner", "arena"],
+        "shipped takes planner tvm only",
+    ),
     "unknown target": (BLOCK_OUTPUT, None, ["--target", "abacus"], "unknown target 'abacus': use"),
     # The device of a target is asked for once there is a target other than llvm.
     "no such device": (BLOCK_OUTPUT, None, ["--target", "cuda"], "cuda is not there yet: use"),

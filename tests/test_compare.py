@@ -1,6 +1,7 @@
 """Approaches side by side: the rows of every kind of program, and what happens to bad ones."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -15,9 +16,31 @@ import known_faults
 import tvm_aliasing as ta
 from tvm_aliasing import cli
 from tvm_aliasing.errors import InputError, UnsupportedError
+from tvm_aliasing.settings import settings_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 BLOCK_OUTPUT = PROGRAMS / "block_output.py"
+
+#: What is compared where neither approaches nor planners are named.
+DEFAULT_ROWS = [
+    ("copy", "token"),
+    ("copy", "arena"),
+    ("shipped", "tvm"),
+    ("stock", "tvm"),
+    ("stock", "token"),
+    ("stock", "arena"),
+    ("stock+inplace", "tvm"),
+    ("stock+offset-abi", "tvm"),
+    ("stock-noalias", "tvm"),
+    ("k0", "token"),
+    ("k0", "arena"),
+    ("k0-run", "token"),
+    ("k0-run", "arena"),
+    ("alias:reshape", "token"),
+    ("alias:reshape", "arena"),
+    ("alias", "token"),
+    ("alias", "arena"),
+]
 
 
 @I.ir_module
@@ -62,7 +85,7 @@ def bytes_of(record):
 
 
 def test_module_with_seeded_inputs_at_given_sizes():
-    record = ta.compare(Shared, ["copy", "k0"], dims={"n": 6})
+    record = ta.compare(Shared, ["copy", "k0"], planner="token", dims={"n": 6})
     assert record.kind == "compare"
     assert [row["approach"] for row in record.rows] == ["copy", "k0"]
     for row in record.rows:
@@ -79,39 +102,40 @@ def test_module_with_seeded_inputs_at_given_sizes():
 
 def test_module_with_inputs_of_the_caller():
     inputs = np.ones((3, 8), "float32"), np.eye(8, dtype="float32")
-    record = ta.compare(Shared, "stock", inputs)
+    record = ta.compare(Shared, "stock", inputs, planner="tvm")
     assert only(record)["correct"]
     assert only(record)["memory"]["retained"] == 3 * 8 * 4
 
 
 def test_module_with_bound_weights():
-    params = {"w": np.eye(8, dtype="float32")}
-    assert only(ta.compare(Shared, "k0", params=params, dims={"n": 2}))["correct"]
+    options = {"params": {"w": np.eye(8, dtype="float32")}, "planner": "token"}
+    assert only(ta.compare(Shared, "k0", dims={"n": 2}, **options))["correct"]
     x = np.ones((3, 8), "float32")
-    assert only(ta.compare(Shared, "k0", (x,), params=params))["correct"]
+    assert only(ta.compare(Shared, "k0", (x,), **options))["correct"]
 
 
 def test_another_entry_function():
-    row = only(ta.compare(Two, "k0", entry="other"))
+    row = only(ta.compare(Two, "k0", entry="other", planner="token"))
     assert (row["correct"], row["memory"]["peak"]) == (True, 64)
 
 
 def test_workload_object_and_name_give_the_same():
     loaded, named = (
-        ta.compare(program, ["stock", "k0"])
+        ta.compare(program, ["stock", "k0"], planner="token")
         for program in (ta.workload("matmul_reshape_symbolic"), "matmul_reshape_symbolic")
     )
     assert loaded.rows == named.rows
     assert loaded.maps == named.maps
-    assert only(ta.compare(ta.workload("reshape_chain"), "k0"))["dims"] == {}
+    fixed = ta.compare(ta.workload("reshape_chain"), "k0", planner="token")
+    assert only(fixed)["dims"] == {}
     assert named.rows[0]["dims"] == {"n": 8}
     assert named.provenance["references"] == {"matmul_reshape_symbolic": "NumPy"}
 
 
 def test_file_and_loaded_model_give_the_same():
     from_file = ta.compare(BLOCK_OUTPUT)
-    assert [row["approach"] for row in from_file.rows] == ta.approaches()
-    assert all(row["correct"] for row in from_file.rows)
+    assert [(row["approach"], row["planner"]) for row in from_file.rows] == DEFAULT_ROWS
+    assert all(row["correct"] and row["memory"] for row in from_file.rows)
     assert from_file.provenance["references"] == {"block_output": "given with the program"}
     loaded = ta.compare(ta.load_model(BLOCK_OUTPUT))
     assert loaded.rows == from_file.rows
@@ -119,7 +143,7 @@ def test_file_and_loaded_model_give_the_same():
 
 
 def test_rows_of_programs_of_one_name_can_be_told_apart():
-    record = ta.compare([Two, Two, str(BLOCK_OUTPUT), BLOCK_OUTPUT], "k0")
+    record = ta.compare([Two, Two, str(BLOCK_OUTPUT), BLOCK_OUTPUT], "k0", planner="token")
     names = ["module", "module (2)", "block_output", "block_output (2)"]
     assert [row["workload"] for row in record.rows] == names
     assert list(record.provenance["references"]) == names
@@ -130,7 +154,7 @@ def test_rows_of_programs_of_one_name_can_be_told_apart():
 
 def test_nothing_is_timed_unless_asked_for(monkeypatch):
     monkeypatch.setattr(sys.modules["tvm_aliasing.compare"], "latencies", None)
-    record = ta.compare(BLOCK_OUTPUT, ["stock", "k0"])
+    record = ta.compare(BLOCK_OUTPUT, ["stock", "k0"], planner="token")
     assert [row["latency"] for row in record.rows] == [None, None]
     assert "latency" not in record.provenance
 
@@ -154,24 +178,84 @@ def test_lists_of_options_give_every_combination():
     assert all(row["correct"] for row in record.rows)
 
 
+def rows_of(approaches=None, **options):
+    """The approach and the planner of each row, without running anything."""
+    return [
+        (setting["approach"], setting["planner"]) for setting in settings_of(approaches, options)
+    ]
+
+
+def test_defaults_are_each_approach_under_the_planners_that_say_something():
+    assert rows_of() == rows_of(planner=None) == rows_of(ta.approaches()) == DEFAULT_ROWS
+    assert list(dict.fromkeys(name for name, _ in DEFAULT_ROWS)) == ta.approaches()
+
+
+def test_named_approaches_are_run_under_their_planners():
+    assert rows_of("k0") == [("k0", "token"), ("k0", "arena")]
+    assert rows_of(["shipped", "alias:views+dest"]) == [
+        ("shipped", "tvm"),
+        ("alias:views+dest", "token"),
+        ("alias:views+dest", "arena"),
+    ]
+
+
+@pytest.mark.parametrize("planner", ["token", "arena"])
+def test_a_planner_leaves_out_the_approaches_that_do_not_take_it(planner):
+    names = [name for name in ta.approaches() if name not in ("shipped", "stock+inplace")]
+    assert rows_of(planner=planner) == [(name, planner) for name in names]
+    assert rows_of("k0", planner=planner) == [("k0", planner)]
+    for name in ("shipped", "stock+inplace"):
+        with pytest.raises(InputError, match=rf"{re.escape(name)} takes planner tvm only"):
+            rows_of(["k0", name], planner=planner)
+
+
+def test_every_approach_takes_the_planner_of_tvm():
+    assert rows_of(planner="tvm") == [(name, "tvm") for name in ta.approaches()]
+
+
+def test_several_planners_are_run_where_they_are_taken():
+    both = ["arena", "tvm"]
+    assert rows_of("alias", planner=both) == [("alias", "arena"), ("alias", "tvm")]
+    assert [row for row in rows_of(planner=both) if row[0] in ("shipped", "k0")] == [
+        ("shipped", "tvm"),
+        ("k0", "arena"),
+        ("k0", "tvm"),
+    ]
+
+
+@pytest.mark.parametrize("planner", ["best", ["token", "best"]])
+def test_an_unknown_planner_is_refused_and_not_left_out(planner):
+    with pytest.raises(InputError, match="unknown planner 'best': use token, arena, tvm"):
+        rows_of(planner=planner)
+
+
 def test_defaults_leave_out_what_makes_no_sense():
-    record = ta.compare(BLOCK_OUTPUT, fused=[True, False])
-    unfused = [row["approach"] for row in record.rows if not row["fused"]]
-    assert unfused == [name for name in ta.approaches() if name != "shipped"]
+    settings = settings_of(None, {"fused": [True, False]})
+    unfused = [(each["approach"], each["planner"]) for each in settings if not each["fused"]]
+    assert unfused == [row for row in DEFAULT_ROWS if row[0] != "shipped"]
     with pytest.raises(InputError, match="shipped"):
         ta.compare(BLOCK_OUTPUT, "shipped", fused=False)
+
+
+def test_rows_under_different_planners_are_told_apart():
+    record = ta.compare(Shared, "k0", dims={"n": 2})
+    assert record.table()["planner"].tolist() == ["token", "arena"]
+    assert all(row["correct"] for row in record.rows)
 
 
 @pytest.mark.parametrize("program", [Two, BLOCK_OUTPUT], ids=["in process", "in another"])
 def test_target_may_be_an_object(program):
     target = tvm.target.Target("llvm")
-    row = only(ta.compare(program, "k0", target=target))
+    row = only(ta.compare(program, "k0", target=target, planner="token"))
     assert row["correct"]
     assert row["target"] == str(target)
 
 
 def test_figures_are_the_same_each_time():
-    first, second = (ta.compare(["qkv_split", BLOCK_OUTPUT], ["copy", "k0"]) for _ in range(2))
+    first, second = (
+        ta.compare(["qkv_split", BLOCK_OUTPUT], ["copy", "alias"], planner="arena")
+        for _ in range(2)
+    )
     assert first.rows == second.rows
     assert first.maps == second.maps
     for memory in bytes_of(first):
@@ -184,14 +268,15 @@ def test_figures_are_the_same_each_time():
 def test_wrong_result_is_no_measurement(tmp_path):
     path = tmp_path / "wrong.py"
     path.write_text(BLOCK_OUTPUT.read_text() + "\nexpected = expected + np.float32(0.01)\n")
-    record = ta.compare([path, BLOCK_OUTPUT], ["stock", "k0"])
+    record = ta.compare([path, BLOCK_OUTPUT], ["stock", "k0"], planner="token")
     assert [row["correct"] for row in record.rows] == [False, False, True, True]
     for row, lifetimes in zip(record.rows[:2], record.maps):
         assert (row["ran"], row["memory"], lifetimes) == (True, None, None)
 
 
 def test_death_costs_one_row():
-    record = ta.compare([PROGRAMS / "branch_reshape.py", BLOCK_OUTPUT], ["stock", "k0"])
+    programs = [PROGRAMS / "branch_reshape.py", BLOCK_OUTPUT]
+    record = ta.compare(programs, ["stock", "k0"], planner="tvm")
     assert [row["ran"] for row in record.rows] == [False, True, True, True]
     died, *others = record.rows
     assert (died["correct"], died["memory"], record.maps[0]) == (False, None, None)
@@ -210,7 +295,7 @@ def test_process_that_leaves_early_costs_one_row(tmp_path):
         "        return R.call_dps_packed('leave', x, out_ty=R.Tensor((2,), 'float32'))\n\n"
         "expected = np.zeros(2, 'float32')\n"
     )
-    record = ta.compare(path, ["copy", "k0"])
+    record = ta.compare(path, ["copy", "k0"], planner="token")
     assert [row["label"] for row in record.rows] == ["died: exit code 0"] * 2
 
 
@@ -223,7 +308,7 @@ def test_what_tvm_raises_costs_one_row(tmp_path):
         "        return R.call_dps_packed('no.such', x, out_ty=R.Tensor((2,), 'float32'))\n\n"
         "expected = np.zeros(2, 'float32')\n"
     )
-    record = ta.compare([path, BLOCK_OUTPUT], "k0")
+    record = ta.compare([path, BLOCK_OUTPUT], "k0", planner="token")
     raised, right = record.rows
     assert (raised["ran"], raised["correct"], raised["memory"]) == (False, False, None)
     assert raised["label"].startswith("raised: ")
@@ -246,7 +331,8 @@ def test_what_tvm_raises_costs_one_row(tmp_path):
         ("reshape_chain", {"params": {}}, InputError, "inputs and params go with an IRModule"),
         ("reshape_chain", {"dims": {"n": 2}}, InputError, "no dimension 'n'"),
         (Two, {"approaches": ["k0", "nosuch"]}, InputError, "unknown approach 'nosuch'"),
-        (Two, {"approaches": "alias"}, UnsupportedError, "not there yet"),
+        (Two, {"approaches": "k0+"}, UnsupportedError, "not there yet"),
+        (Two, {"approaches": "shipped", "planner": "arena"}, InputError, "takes planner tvm only"),
         (Two, {"approaches": []}, InputError, "nothing to compare"),
         ([], {}, InputError, "nothing to compare"),
     ],
@@ -260,7 +346,7 @@ def test_bad_input_is_refused(program, options, error, message):
 
 def test_refusal_costs_one_row():
     module, inputs, _, _ = known_faults.CASES["in place of a constant"]
-    record = ta.compare(module, ["stock+inplace", "k0"], inputs=inputs)
+    record = ta.compare(module, ["stock+inplace", "k0"], inputs=inputs, planner="tvm")
     refused, built = record.rows
     assert refused["label"].startswith("refused: TVM cannot build this module under stock+inplace")
     assert (refused["ran"], refused["correct"], refused["memory"]) == (False, False, None)
@@ -293,7 +379,7 @@ class Dying:
 def test_a_program_without_a_result_that_dies_costs_its_rows_only(tmp_path):
     path = tmp_path / "dying.py"
     path.write_text(DYING)
-    record = ta.compare([path, BLOCK_OUTPUT], "k0")
+    record = ta.compare([path, BLOCK_OUTPUT], "k0", planner="token")
     assert [row["label"].split(":")[0] for row in record.rows] == ["died", "run on a CPU"]
 
 
@@ -308,7 +394,8 @@ class DataDependent:
 
 
 def test_a_size_that_depends_on_data_leaves_a_right_row_unmeasured():
-    (row,) = ta.compare(DataDependent, "k0", inputs=(np.array([3, 1, 3, 1]),)).rows
+    inputs = (np.array([3, 1, 3, 1]),)
+    row = only(ta.compare(DataDependent, "k0", inputs=inputs, planner="token"))
     assert row["ran"] and row["correct"] and row["memory"] is None
     assert row["label"].startswith("not measured: the planned bytes of main depend on data")
 

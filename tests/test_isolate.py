@@ -59,7 +59,7 @@ def test_options_of_build_reach_the_process():
         ("none.py", "right", "k0", {}, InputError, r"no such file: .*none\.py"),
         (CASES, "left", "k0", {}, InputError, "no case 'left': use one of right, nested"),
         (CASES, "right", "k9", {}, InputError, "unknown approach 'k9'"),
-        (CASES, "right", "alias", {}, UnsupportedError, "not there yet"),
+        (CASES, "right", "k0+", {}, UnsupportedError, "not there yet"),
         (CASES, "right", "k0", {"planner": "best"}, InputError, "unknown planner 'best'"),
         (CASES.with_name("block_output.py"), "right", "k0", {}, InputError, "no dict CASES"),
     ],

@@ -8,17 +8,25 @@ import known_faults
 import tvm_aliasing as ta
 
 RUNS = [
-    *itertools.product(known_faults.CASES, ("copy", "stock", "k0")),
+    *itertools.product(known_faults.CASES, ("copy", "stock", "k0", "alias")),
     ("in place of a constant", "stock+inplace"),
 ]
+OWN_PLANNERS = [("copy", "token"), ("k0", "token"), ("alias", "token"), ("alias", "arena")]
 
 
 @pytest.mark.parametrize(("case", "approach"), RUNS)
 def test_each_approach_ends_as_listed(case, approach):
     ends = {end: names for end, names in known_faults.FAULTS[case].items() if end != "why"}
     expected = next((end for end, names in ends.items() if approach in names), "ok")
-    status, detail = ta.run_isolated(known_faults.__file__, case, approach)
+    status, detail = ta.run_isolated(known_faults.__file__, case, approach, planner="tvm")
     assert status == expected, detail
+
+
+@pytest.mark.parametrize(("approach", "planner"), OWN_PLANNERS)
+@pytest.mark.parametrize("case", known_faults.CASES)
+def test_no_fault_is_left_under_the_own_planners(case, approach, planner):
+    ended = ta.run_isolated(known_faults.__file__, case, approach, planner=planner)
+    assert ended == ("ok", "")
 
 
 def test_each_fault_has_a_reason_and_known_approaches():

@@ -24,7 +24,7 @@ def _quick(monkeypatch):
 
 
 def timed(program, approaches=("copy", "stock", "k0"), **options):
-    options = {"latency_to": "stock", "latency_budget": 0.01, **options}
+    options = {"latency_to": "stock", "latency_budget": 0.01, "planner": "token", **options}
     return ta.compare(program, list(approaches), **options)
 
 
@@ -109,6 +109,21 @@ def test_the_reference_row_is_the_a_a_row_of_its_point(block_output):
             assert row["latency"]["samples"]["reference"] == stock["samples"]["reference"]
 
 
+def test_each_planner_is_a_point_with_a_reference_of_its_own():
+    """`stock` under TVM's planner too: there it is the only one."""
+    record = timed(BLOCK_OUTPUT, ["stock", "k0"], planner=None)
+    points = {}
+    for row in record.rows:
+        points.setdefault(row["planner"], []).append(row)
+    names = {planner: [row["approach"] for row in rows] for planner, rows in points.items()}
+    assert names == {"tvm": ["stock"], "token": ["stock", "k0"], "arena": ["stock", "k0"]}
+    references = [
+        {tuple(row["latency"]["samples"]["reference"]) for row in rows} for rows in points.values()
+    ]
+    assert [len(reference) for reference in references] == [1, 1, 1]
+    assert len(set().union(*references)) == 3
+
+
 def test_settings_of_the_timing_are_recorded(block_output):
     assert set(block_output.provenance["latency"]) == {"budget", "sittings", "rounds"}
     assert block_output.provenance["latency"]["budget"] == 0.01
@@ -126,7 +141,7 @@ def test_table_has_ratios_of_three_digits(block_output):
     assert list(table.columns)[-6:-1] == ["ratio", "lo", "hi", "aa_lo", "aa_hi"]
     for row, ratio in zip(block_output.rows, table["ratio"]):
         assert ratio == round(row["latency"]["ratio"], 3)
-    untimed = ta.compare(BLOCK_OUTPUT, "k0").table()
+    untimed = ta.compare(BLOCK_OUTPUT, "k0", planner="token").table()
     assert "ratio" not in untimed.columns
 
 
@@ -134,7 +149,7 @@ def test_table_has_ratios_of_three_digits(block_output):
 
 
 def test_only_the_approaches_asked_for_and_with_kernels_of_the_front(block_output):
-    record = timed(BLOCK_OUTPUT, ["shipped", "stock", "stock+inplace"])
+    record = timed(BLOCK_OUTPUT, ["shipped", "stock", "stock+inplace"], planner="tvm")
     assert [row["latency"] is not None for row in record.rows] == [False, True, False]
 
 
@@ -205,6 +220,11 @@ def test_a_process_that_dies_when_timed_costs_the_latency_only(tmp_path):
         (["copy", "k0"], {}, "'stock' is not compared with copy, k0 at equal options"),
         (["copy"], {"latency_to": "shipped"}, "'shipped': its kernels are not those"),
         (["copy"], {"latency_to": "nosuch"}, "'nosuch' is not compared with copy"),
+        (
+            ["copy", "stock"],
+            {"latency_to": "copy", "planner": None},  # stock has a row under planner tvm
+            "'copy' is not compared with stock at equal options.*name one planner for all",
+        ),
         (["stock"], {"latency_budget": 0}, "latency_budget 0: give seconds"),
     ],
 )

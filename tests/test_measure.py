@@ -7,15 +7,34 @@ from types import ModuleType
 
 import pytest
 
-from tvm_aliasing import approaches, cli, latencies, records
-from tvm_aliasing import rerun as rerun_module
+from tvm_aliasing import approaches, cli, latencies, records, rerun_kinds
 from tvm_aliasing.errors import InputError
+from tvm_aliasing.measure.provenance import provenance
 from tvm_aliasing.results import Record, store
 
 PROGRAM = "kv_cache_row"
 KERNEL = {
     "kernel": "matmul", "target": "llvm", "threads": 2, "ratio": 2.0, "lo": 1.9, "hi": 2.1,
     "limit": 4, "correct": True, "samples": {"ours": [2.0, 2.0], "numpy": [1.0, 1.0]},
+}  # fmt: skip
+OFFSETS = {
+    "workload": "mha", "approach": "alias", "planner": "arena", "fused": True, "target": "llvm",
+    "threads": 2, "correct": True, "kernels": 11, "rewritten": 8,
+    "ratio": 1.0, "lo": 0.9, "hi": 1.1, "aa_lo": 0.9, "aa_hi": 1.1,
+    "samples": {"accepting": [1.0], "plain": [1.0], "again": [1.0], "sittings": [1]},
+    "placement_ratio": 1.0, "placement_lo": 0.9, "placement_hi": 1.1,
+    "placement_samples": {"plain": [1.0], "at_start": [1.0], "sittings": [1]},
+}  # fmt: skip
+SMALL = {
+    "program": "pieces", "approach": "k0", "planner": "token", "bindings": 1000, "target": "llvm",
+    "threads": 2, "correct": True, "introduction_s": 0.05, "planning_s": 0.04, "build_s": 1.0,
+    "share_of_build": 0.09, "share_limit": 0.1, "ratio_to_1000": None, "ratio_limit": None,
+    "samples": {"introduction": [0.05] * 3, "planning": [0.04] * 3, "build": [1.0] * 3},
+}  # fmt: skip
+LARGE = {
+    **SMALL, "bindings": 10000, "correct": None, "build_s": None, "introduction_s": 0.5,
+    "planning_s": 0.4, "share_of_build": None, "share_limit": None, "ratio_to_1000": 10.0,
+    "ratio_limit": 15, "samples": {"introduction": [0.5] * 2, "planning": [0.4] * 2, "build": []},
 }  # fmt: skip
 
 
@@ -24,29 +43,53 @@ def main(capfd, *arguments):
     return code, *capfd.readouterr()
 
 
-def kernels(monkeypatch, *tries):
-    """Give these rows as what is measured of kernels, one list after the other."""
-    module = ModuleType("tvm_aliasing.measure.kernels")
-    left = list(tries)
-    module.schedule_rows = lambda: iter(left.pop(0) if len(left) > 1 else left[0])
+def measures(monkeypatch, part, function, *tries):
+    """Give these rows as what a part measures, one list after the other; what it is asked."""
+    module = ModuleType(f"tvm_aliasing.measure.{part}")
+    left, asked = list(tries), []
+
+    def rows(*given):
+        asked.append(given)
+        return iter(left.pop(0) if len(left) > 1 else left[0])
+
+    setattr(module, function, rows)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    return left
+    return asked
 
 
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
+def kernels(monkeypatch, *tries):
+    return measures(monkeypatch, "kernels", "schedule_rows", *tries)
+
+
+def offsets(monkeypatch, *tries):
+    return measures(monkeypatch, "offsets", "offset_rows", *tries)
+
+
+def scaling(monkeypatch, *tries):
+    return measures(monkeypatch, "scaling", "scaling_rows", *tries)
+
+
+def quick(monkeypatch):
+    """Measure one program in few rounds, and nothing of the parts that take minutes."""
     monkeypatch.setattr(records, "programs", lambda: [PROGRAM])
     monkeypatch.setattr(latencies, "SITTINGS", 2)
     monkeypatch.setattr(latencies, "ROUNDS", (3, 3))
     kernels(monkeypatch, [KERNEL])
+    offsets(monkeypatch, [OFFSETS])
+    scaling(monkeypatch, [SMALL, LARGE])
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    quick(monkeypatch)
 
 
 @pytest.fixture
 def _one_process(monkeypatch):
     """Measure again in this process, which saves seconds."""
-    find = rerun_module.find_subject
+    find = rerun_kinds.find_subject
     monkeypatch.setattr(
-        rerun_module, "find_subject", lambda *given, **how: replace(find(*given, **how), where=None)
+        rerun_kinds, "find_subject", lambda *given, **how: replace(find(*given, **how), where=None)
     )
 
 
@@ -55,10 +98,7 @@ def measured(tmp_path_factory):
     """A folder with what `measure` writes of one program."""
     folder = tmp_path_factory.mktemp("measured") / "results"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "programs", lambda: [PROGRAM])
-        patch.setattr(latencies, "SITTINGS", 2)
-        patch.setattr(latencies, "ROUNDS", (3, 3))
-        kernels(patch, [KERNEL])
+        quick(patch)
         assert cli.main(["measure", "-o", str(folder)]) == 0
     return folder
 
@@ -67,9 +107,8 @@ def measured(tmp_path_factory):
 def memory(measured):
     """A record of two rows without latency."""
     record = store.load("R-0001", measured)
-    rows = [
-        row for row in record.rows if row["approach"] in ("copy", "k0") and row["fused"] is True
-    ]
+    wanted = [("copy", "token", True), ("k0", "token", True)]
+    rows = [row for row in record.rows if (row["approach"], row["planner"], row["fused"]) in wanted]
     return replace(record, rows=rows, id=None)
 
 
@@ -97,8 +136,9 @@ def with_intervals(record, lo, hi):
 def test_measure_writes_a_record_of_each_kind(measured):
     assert store.check(measured) == []
     found = [store.load(id, measured) for id in store.ids(measured)]
-    assert [record.kind for record in found] == ["compare", "compare", "schedules"]
-    memory, latency, schedules = found
+    kinds = ["compare", "compare", "schedules", "offsets", "scaling"]
+    assert [record.kind for record in found] == kinds
+    memory, latency, schedules, offsets, scaling = found
     assert {(row["approach"], row["fused"]) for row in memory.rows} == {
         (name, fused)
         for name in approaches()
@@ -112,6 +152,15 @@ def test_measure_writes_a_record_of_each_kind(measured):
     assert all(row["latency"]["ratio_to"] == "stock" for row in latency.rows)
     assert {row["planner"] for row in latency.rows} == {"tvm"}
     assert schedules.rows == [KERNEL]
+    assert offsets.rows == [OFFSETS] and scaling.rows == [SMALL, LARGE]
+    assert offsets.provenance["latency"]["budget"] == records.OFFSETS_BUDGET
+
+
+def test_help_names_the_parts(capfd):
+    with pytest.raises(SystemExit):
+        cli.main(["measure", "--help"])
+    told = " ".join(capfd.readouterr().out.split())
+    assert f"of {', '.join(records.PARTS)}; by default all" in told
 
 
 def test_a_record_is_there_as_soon_as_its_kind_is_measured(tmp_path, monkeypatch, capfd):
@@ -153,8 +202,11 @@ def test_one_part_measured_anew_supersedes_a_record(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--part", ""], "unknown part '': use memory, latency, schedules"),
-        (["--part", "fuzz"], "unknown part 'fuzz': use memory, latency, schedules"),
+        (["--part", ""], "unknown part '': use memory, latency, schedules, offsets, scaling"),
+        (
+            ["--part", "fuzz"],
+            "unknown part 'fuzz': use memory, latency, schedules, offsets, scaling",
+        ),
         (["--supersedes", "R-0001"], "name one part"),
         (["--part", "schedules", "--supersedes", "R-0001"], "R-0001"),
     ],
@@ -189,7 +241,7 @@ def test_a_target_that_is_not_there_is_refused(tmp_path, capfd):
 # show
 
 
-@pytest.mark.parametrize("id", ["R-0001", "R-0002", "R-0003"])
+@pytest.mark.parametrize("id", [f"R-000{number}" for number in range(1, 6)])
 def test_show_prints_what_it_is_and_the_table(id, measured, capfd):
     record = store.load(id, measured)
     code, out, err = main(capfd, "show", id, "--results", measured)
@@ -285,9 +337,9 @@ def test_intervals_that_overlap_give_0(latency, tmp_path, capfd):
 def test_intervals_apart_twice_give_3(latency, tmp_path, monkeypatch, capfd):
     store.add(with_intervals(latency, 1e-6, 2e-6), tmp_path)
     calls = []
-    real = rerun_module.time_rows
+    real = rerun_kinds.time_rows
     monkeypatch.setattr(
-        rerun_module, "time_rows", lambda *given: calls.append(given) or real(*given)
+        rerun_kinds, "time_rows", lambda *given: calls.append(given) or real(*given)
     )
     code, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
     assert code == 3
@@ -325,6 +377,64 @@ def test_rerun_of_schedules(tries, code, measured, monkeypatch, capfd):
     found, out, _ = main(capfd, "rerun", "R-0003", "--results", measured)
     assert found == code
     assert ("matmul differs: " in out) == (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("again", "code", "said"),
+    [
+        ({"lo": 1.1, "ratio": 1.15, "hi": 1.2}, 0, ""),
+        ({"lo": 1.2, "ratio": 1.25, "hi": 1.3}, 3, "cost 1.000 [0.900, 1.100] -> 1.250"),
+        ({"placement_lo": 1.2, "placement_ratio": 1.3, "placement_hi": 1.4}, 3, "placement 1.000"),
+        ({"lo": None}, 3, "no cost now"),
+        ({"rewritten": 7}, 3, "rewritten 8 -> 7"),
+        ({"kernels": 12}, 3, "kernels 11 -> 12"),
+        ({"correct": False}, 3, "correct True -> False"),
+        ({"fused": False}, 3, "it is not there any more"),
+    ],
+)
+def test_rerun_of_offsets(again, code, said, measured, monkeypatch, capfd):
+    asked = offsets(monkeypatch, [{**OFFSETS, **again}])
+    found, out, _ = main(capfd, "rerun", "R-0004", "--results", measured)
+    assert found == code
+    assert said in out and ("mha differs: " in out) == (code == 3)
+    assert asked[0] == (["mha"], "llvm", records.OFFSETS_BUDGET)
+
+
+def test_rerun_of_a_row_without_cost(tmp_path, monkeypatch, capfd):
+    nothing = {
+        key: None for key in OFFSETS if key.startswith(("ratio", "lo", "hi", "aa_", "placement"))
+    }
+    row = {**OFFSETS, **nothing, "samples": None, "rewritten": 0}
+    measured = store.add(Record("offsets", provenance(target="llvm"), [row]), tmp_path)
+    offsets(monkeypatch, [row])
+    assert main(capfd, "rerun", measured.id, "--results", tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "code"),
+    [
+        ({"share_of_build": 0.07}, {"ratio_to_1000": 14.0}, 0),
+        ({"share_of_build": 0.11}, {}, 3),  # on the other side of its limit
+        ({"share_of_build": 0.05}, {}, 3),  # by more than the factor
+        ({}, {"ratio_to_1000": 15.5}, 3),
+        ({"correct": False}, {}, 3),
+        ({"introduction_s": 5.0, "planning_s": 5.0}, {}, 0),
+    ],
+)
+def test_rerun_of_scaling(small, large, code, measured, monkeypatch, capfd):
+    asked = scaling(monkeypatch, [{**SMALL, **small}, {**LARGE, **large}])
+    found, out, _ = main(capfd, "rerun", "R-0005", "--results", measured)
+    assert found == code
+    assert "seconds are not compared" in out
+    assert f"{int(code == 3)} of 2 rows differ from R-0005" in out
+    assert asked[0] == ("llvm", [1000, 10000], [3, 2])
+
+
+def test_scaling_does_not_decide_on_another_cpu(tmp_path, monkeypatch, capfd):
+    facts = {**provenance(target="llvm"), "cpu": "Abacus 9"}
+    store.add(Record("scaling", facts, [SMALL, LARGE]), tmp_path)
+    scaling(monkeypatch, [{**SMALL, "share_of_build": 0.5}, LARGE])
+    assert main(capfd, "rerun", "R-0001", "--results", tmp_path)[0] == 0
 
 
 @pytest.mark.parametrize("command", ["show", "rerun"])

@@ -308,8 +308,53 @@ def test_map_has_a_panel_for_each_of_the_usual_approaches():
     assert drawn["net, copy"].get_title(loc="left").endswith("peak 4.00 MiB")
 
 
+def test_map_has_a_row_of_panels_for_each_planner():
+    rows = [
+        row(approach=approach, planner=planner)
+        for approach in USUAL
+        for planner in ("token", "arena")
+        if (approach, planner) != ("copy", "arena")
+    ]
+    figure = record(*rows, row("other")).memory_map()
+    places = {
+        title: axes.get_subplotspec().colspan.start + 3 * axes.get_subplotspec().rowspan.start
+        for title, axes in panels(figure).items()
+    }
+    assert places == {
+        "net, copy planner=token": 0,
+        "net, stock planner=token": 1,
+        "net, k0 planner=token": 2,
+        "net, stock planner=arena": 4,
+        "net, k0 planner=arena": 5,
+        "other, k0 planner=tvm": 8,
+    }
+
+
+def test_maps_of_one_program_have_one_scale():
+    large = {**MEMORY, "live_bound": 8 * MIB}
+    rows = [row(planner="token", memory=large), row(planner="arena"), row("other")]
+    tops = {title: axes.get_ylim()[1] for title, axes in panels(record(*rows).memory_map()).items()}
+    assert tops["net, k0 planner=token"] == tops["net, k0 planner=arena"] > 8
+    assert tops["other, k0 planner=tvm"] < 8
+
+
+def test_map_has_a_line_for_each_bound():
+    bounds = {"value_bound": 5 * MIB, "live_bound": 4 * MIB}
+    rows = [row(memory={**MEMORY, **bounds}), row(approach="copy")]
+    figure = record(*rows).memory_map()
+    drawn = {
+        title: {line.get_label(): line.get_ydata()[0] for line in axes.lines}
+        for title, axes in panels(figure).items()
+    }
+    assert drawn == {"net, k0": {"value bound": 5, "live bound": 4}, "net, copy": {}}
+    assert all(axes.get_ylim()[1] > 5 for axes in panels(figure).values())
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["value bound", "live bound"]
+    assert not record(row()).memory_map().legends
+
+
 def test_map_of_chosen_approaches():
-    drawn = panels(memory_maps(usual(), ["k0-run"]))
+    drawn = panels(usual().memory_map(["k0-run"]))
     assert list(drawn) == ["net, k0-run", "other, k0-run"]
 
 

@@ -6,6 +6,7 @@ an approach does of its own stands in between, so that a difference in a number 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import tvm
 from tvm import relax
@@ -16,9 +17,13 @@ from .passes.accept_offsets import AcceptOffsets
 from .passes.annotate_reshape_only import AnnotateReshapeOnly
 from .passes.bound_symbolic_sizes import BoundSymbolicSizes
 from .passes.copy_aliasing_outputs import CopyAliasingOutputs
+from .passes.copy_for_externs import CopyForExterns
 from .passes.drop_noalias import DropNoalias
 from .passes.elide_reshape_only import ElideReshapeOnly
+from .passes.introduce_destinations import IntroduceDestinations
+from .passes.introduce_views import IntroduceViews
 from .passes.keep_moves_apart import KeepMovesApart
+from .passes.plan_storage import PlanArena, PlanTokens
 from .passes.record_source_aliases import RecordSourceAliases
 
 
@@ -37,15 +42,42 @@ def front(options):
     ]
 
 
-def plan(_options):
-    """Tensors to storages, by TVM's planner."""
+PLANNERS = {
+    "tvm": transform.StaticPlanBlockMemory,
+    "token": PlanTokens,
+    "arena": PlanArena,
+}
+
+
+def plan(options):
+    """Tensors to storages, and kernels that take tensors where they then lie."""
+    return [*plan_as_tvm(options), AcceptOffsets()]
+
+
+def plan_as_tvm(options):
+    """Tensors to storages; every kernel demands that its tensors begin one."""
     return [
         transform.ToNonDataflow(),
         transform.RemovePurityChecking(),
         transform.CallTIRRewrite(),
-        transform.StaticPlanBlockMemory(),
+        PLANNERS[options.planner](),
         transform.LowerAllocTensor(),
     ]
+
+
+def plan_stock(options):
+    """An arena needs kernels that take offsets; otherwise what TVM does."""
+    return plan(options) if options.planner == "arena" else plan_as_tvm(options)
+
+
+def demanded_copies(options):
+    """Copies where no offset can be taken, and for the output policy; scheduled like all else."""
+    return [CopyForExterns(), *policy_copies(options)]
+
+
+def policy_copies(options):
+    """Copies that give each output a storage of its own, scheduled like all other kernels."""
+    return [CopyAliasingOutputs(), options.schedules]
 
 
 def lower(_options):
@@ -63,7 +95,7 @@ def copy(options):
     """Every reshape that fusion leaves is a kernel with a buffer of its own."""
     return {
         "front": front(options),
-        "introduced": [CopyAliasingOutputs()],
+        "introduced": demanded_copies(options),
         "planned": plan(options),
         "vm": lower(options),
     }
@@ -74,7 +106,7 @@ def stock(options):
     return {
         "front": front(options),
         "introduced": [transform.RewriteDataflowReshape()],
-        "planned": plan(options),
+        "planned": plan_stock(options),
         "vm": lower(options),
     }
 
@@ -84,7 +116,7 @@ def stock_inplace(options):
     return {
         "front": [transform.DataflowUseInplaceCalls(), *front(options)],
         "introduced": [transform.RewriteDataflowReshape()],
-        "planned": plan(options),
+        "planned": plan_stock(options),
         "vm": lower(options),
     }
 
@@ -93,8 +125,8 @@ def stock_offset_abi(options):
     """`stock` with kernels that take tensors at offsets: what that costs by itself."""
     return {
         "front": front(options),
-        "introduced": [transform.RewriteDataflowReshape(), AcceptOffsets()],
-        "planned": plan(options),
+        "introduced": [transform.RewriteDataflowReshape(), AcceptOffsets(everywhere=True)],
+        "planned": plan_stock(options),
         "vm": lower(options),
     }
 
@@ -104,7 +136,7 @@ def stock_noalias(options):
     return {
         "front": front(options),
         "introduced": [transform.RewriteDataflowReshape(), DropNoalias()],
-        "planned": plan(options),
+        "planned": plan_stock(options),
         "vm": lower(options),
     }
 
@@ -116,7 +148,7 @@ def k0(options):
         "introduced": [
             AnnotateReshapeOnly(),
             ElideReshapeOnly(options.flat_scopes),
-            CopyAliasingOutputs(),
+            *demanded_copies(options),
         ],
         "planned": plan(options),
         "vm": lower(options),
@@ -127,7 +159,22 @@ def k0_run(options):
     """K0 without K1: the annotation forces nothing."""
     return {
         "front": front(options),
-        "introduced": [AnnotateReshapeOnly(), CopyAliasingOutputs()],
+        "introduced": [AnnotateReshapeOnly(), *demanded_copies(options)],
+        "planned": plan(options),
+        "vm": lower(options),
+    }
+
+
+def alias(options, features):
+    """Aliasing said in the graph: views of ranges, and destinations that are written in place."""
+    return {
+        "front": front(options),
+        "introduced": [
+            IntroduceViews(options.flat_scopes, ranges="views" in features),
+            CopyForExterns(),
+            *([IntroduceDestinations()] if "dest" in features else []),
+            *policy_copies(options),
+        ],
         "planned": plan(options),
         "vm": lower(options),
     }
@@ -147,10 +194,13 @@ class Approach:
     name : str
     stages : callable
         From `PassOptions` to a dict of stage name to list of passes, in order.
+    planners : tuple of str
+        Those that it takes, the default one first.
     """
 
     name: str
     stages: Callable
+    planners: tuple[str, ...] = ("token", "arena", "tvm")
 
     def pipeline(self, options):
         """All passes of the approach as one TVM pass; each stage is a `Sequential` of its name."""
@@ -164,26 +214,36 @@ class Approach:
         )
 
 
+_TVM_FIRST = ("tvm", "token", "arena")
+
+#: The features of `alias`, by the word that names one after a colon; `reshape` is in each of them.
+FEATURES = ("reshape", "views", "dest")
+
 APPROACHES = {
-    name: Approach(name, stages)
-    for name, stages in {
-        "copy": copy,
-        "shipped": shipped,
-        "stock": stock,
-        "stock+inplace": stock_inplace,
-        "stock+offset-abi": stock_offset_abi,
-        "stock-noalias": stock_noalias,
-        "k0": k0,
-        "k0-run": k0_run,
-    }.items()
+    made.name: made
+    for made in (
+        Approach("copy", copy),
+        Approach("shipped", shipped, ("tvm",)),
+        Approach("stock", stock, _TVM_FIRST),
+        Approach("stock+inplace", stock_inplace, ("tvm",)),
+        Approach("stock+offset-abi", stock_offset_abi, _TVM_FIRST),
+        Approach("stock-noalias", stock_noalias, _TVM_FIRST),
+        Approach("k0", k0),
+        Approach("k0-run", k0_run),
+        Approach("alias:reshape", partial(alias, features={"reshape"})),
+        Approach("alias", partial(alias, features=set(FEATURES))),
+    )
 }
 
 #: Planned; later parts of the project bring them.
-NOT_THERE_YET = ("k0+", "alias")
+NOT_THERE_YET = ("k0+", "inplace", "donate", "outputs")
 
 
 def approaches():
-    """Names of the approaches, in the order in which tables show them."""
+    """Names of the approaches, in the order in which tables show them.
+
+    `alias` with some of its features is named by them: `alias:views+dest`.
+    """
     return list(APPROACHES)
 
 
@@ -204,4 +264,12 @@ def approach(name):
         return APPROACHES[name]
     if name.split(":")[0] in NOT_THERE_YET:
         raise UnsupportedError(f"approach {name!r} is not there yet: use one of {known}")
+    if name.startswith("alias:"):
+        features = name.removeprefix("alias:").split("+")
+        for feature in features:
+            if feature in NOT_THERE_YET:
+                raise UnsupportedError(f"feature {feature!r} of alias is not there yet")
+            if feature not in FEATURES:
+                raise InputError(f"alias has no feature {feature!r}: use {', '.join(FEATURES)}")
+        return Approach(name, partial(alias, features=set(features)))
     raise InputError(f"unknown approach {name!r}: use one of {known}")

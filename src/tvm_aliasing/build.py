@@ -1,10 +1,12 @@
 """Build a Relax module under one approach, and what can be asked of the result."""
 
 import functools
+from dataclasses import replace
 
 import tvm
 from tvm import relax
 
+from .analysis.externs import check_declared_aliases
 from .approaches import approach as approach_of
 from .backends import backend_of
 from .dims import check_dims, symbolic_dims
@@ -12,7 +14,7 @@ from .errors import InputError, UnsupportedError
 from .measure import native
 from .measure.memory import measure_memory
 from .measure.workspace import KernelWorkspaces
-from .options import check_applies, check_choice, pass_options
+from .options import check_choice, pass_options
 from .pipeline import record_stages
 from .values import check_arguments, to_arrays, to_device
 
@@ -38,12 +40,15 @@ def build(
     Parameters
     ----------
     mod : tvm.IRModule
-        Relax; it is not changed.
+        Relax; it is not changed. A function may declare in `ta.extern_alias` what the packed
+        functions that it calls return: by name `fresh`, `may`, or `arg0`, `arg1`, ...
     approach : str
-        One of `approaches()`.
+        One of `approaches()`, or `alias` with some of its features, as `alias:views+dest`.
     target : str, dict or tvm.target.Target
     planner : str, optional
-        Storage planner; by default the approach's own.
+        `token` (one storage a tensor at a time), `arena` (tensors at offsets in one storage) or
+        `tvm` (TVM's own). By default `tvm` for `shipped`, `stock` and its variants, `token` for the
+        others; `shipped` and `stock+inplace` take `tvm` only.
     placement : str
         Where aliasing is introduced: `late`.
     fused : bool or "moves-apart"
@@ -87,6 +92,7 @@ def build(
         dims=dims,
     )
     mod = _entry_checked(mod, entry)
+    check_declared_aliases(mod)
     check_dims(entry, symbolic_dims(mod[entry]), options.dims)
     mod = _bind_params(mod, entry, params or {})
     return Built(mod, approach, options, exec_mode)
@@ -105,11 +111,8 @@ def check_options(
     ------
     InputError, UnsupportedError
     """
-    approach_of(approach)
     check_choice("exec_mode", exec_mode)
-    checked = pass_options(target, **options)
-    check_applies(approach, checked)
-    return checked
+    return pass_options(approach_of(approach), target, **options)
 
 
 def _entry_checked(mod, entry):
@@ -235,7 +238,7 @@ class Built:
         # Schedules take long and change no tensor outside the kernels.
         schedules = self._options.schedules.info.name
         with self._options.target, tvm.transform.PassContext(disabled_pass=[schedules]):
-            passes = approach_of("copy").pipeline(self._options)
+            passes = approach_of("copy").pipeline(replace(self._options, planner="tvm"))
             return record_stages("copy", lambda: passes(self._source))[1]["planned"]
 
     @property

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from .approaches import approaches
+from .approaches import FEATURES, approaches
 from .errors import AliasingError, InputError, UnsupportedError
 from .files import write_whole
 
@@ -74,9 +74,19 @@ def _add_compare(commands):
         help="a workload, a fetched model, or a file (.onnx, .py, .json); by default all "
         "workloads and all fetched models",
     )
-    add("--approach", metavar="A,B", help=f"of {', '.join(approaches())}; by default all")
+    add(
+        "--approach",
+        metavar="A,B",
+        help=f"of {', '.join(approaches())}; by default all. alias with some of its features "
+        f"({', '.join(FEATURES)}) is named by them: alias:views+dest",
+    )
     add("--target", default="llvm", help="default: llvm")
-    add("--planner", help="by default each approach's own")
+    add(
+        "--planner",
+        metavar="P,Q",
+        help="token, arena, tvm; by default token and arena, tvm too for stock, and tvm only for "
+        "shipped and the variants of stock",
+    )
     add("--placement", default="late", help="default: late")
     add("--fused", default="true", help="true, false, moves-apart; default: true")
     add("--exec-mode", default="bytecode", help="bytecode, compiled; default: bytecode")
@@ -105,11 +115,15 @@ def _add_records(commands):
     command = commands.add_parser(
         "measure",
         help="measure everything into new numbered records",
-        description="Measure the memory and the latency of all workloads and fetched models, and "
-        "the kernels, into new numbered records. Takes about 25 minutes on two cores.",
+        description="Measure the memory and the latency of all workloads and fetched models, the "
+        "kernels, what offsets cost in them, and how long the passes take, into new numbered "
+        "records. Takes about 35 minutes on two cores; schedules, offsets and scaling take one to "
+        "four each.",
     )
     command.add_argument(
-        "--part", metavar="P,Q", help="of memory, latency, schedules; by default all"
+        "--part",
+        metavar="P,Q",
+        help="of memory, latency, schedules, offsets, scaling; by default all",
     )
     command.add_argument(
         "--supersedes", metavar="ID", help="with one part: the record that the new one corrects"

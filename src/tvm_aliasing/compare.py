@@ -39,7 +39,7 @@ def compare(
     mods_or_workloads : IRModule, Workload, Model, str or path, or a list of them
         A string is the name of a workload or of a fetched model, or the path of a model file.
     approaches : str or list of str, optional
-        By default all.
+        By default all of `ta.approaches()`, but for those that do not take the options given.
     inputs : tuple of ndarray, optional
         For an IRModule; by default seeded random arrays.
     latency_to : str, optional
@@ -50,7 +50,9 @@ def compare(
         take longer.
     **build_options
         As for `build`; `planner`, `placement`, `fused`, `exec_mode`, `outputs` and `target` may be
-        lists. `params` goes with an IRModule.
+        lists. `params` goes with an IRModule. Without a planner each approach is run under `token`
+        and `arena`, `stock` under `tvm` too, and `shipped` and the variants of `stock` under `tvm`
+        only.
 
     Returns
     -------

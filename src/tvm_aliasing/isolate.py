@@ -21,7 +21,9 @@ _TASKS = {
     "case": ("tvm_aliasing.cases", "case_results"),
     "kernels": ("tvm_aliasing.measure.kernels", "kernel_results"),
     "latencies": ("tvm_aliasing.latencies", "sitting_results"),
+    "offsets": ("tvm_aliasing.measure.offsets", "offset_results"),
     "rows": ("tvm_aliasing.compare", "row_results"),
+    "scaling": ("tvm_aliasing.measure.scaling", "scaling_results"),
 }
 
 # Not `-m`: the package imports this module, and Python would warn of a second copy.

@@ -10,7 +10,7 @@ from .errors import InputError, UnsupportedError
 
 #: option -> (values in use, values that are planned and not there yet)
 _CHOICES = {
-    "planner": (("tvm",), ("token", "arena")),
+    "planner": (("token", "arena", "tvm"), ()),
     "placement": (("late",), ("early", "early-fenced")),
     "fused": ((True, False, "moves-apart"), ()),
     "exec_mode": (("bytecode", "compiled"), ()),
@@ -23,7 +23,7 @@ class PassOptions:
     """What the passes of an approach depend on; `build` says what each option means."""
 
     target: Target
-    planner: str = "tvm"
+    planner: str = "token"
     placement: str = "late"
     fused: bool | str = True
     entry: str = "main"
@@ -60,13 +60,8 @@ def check_choice(option, value):
     raise InputError(f"unknown {option} {value!r}: use {_listed(ready)}")
 
 
-def check_applies(approach, options):
-    """Refuse options that an approach cannot heed."""
-    if approach == "shipped" and options.fused is not True:
-        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
-
-
 def pass_options(
+    approach,
     target,
     *,
     planner=None,
@@ -77,8 +72,26 @@ def pass_options(
     outputs="copy",
     dims=None,
 ):
-    """Check the options and make a `PassOptions` of them; `planner=None` is the default one."""
-    planner = "tvm" if planner is None else planner
+    """Check what an approach is to be run with and make a `PassOptions` of it.
+
+    Parameters
+    ----------
+    approach : Approach
+    target, planner, placement, fused, entry, donate, outputs, dims
+        As for `build`.
+
+    Returns
+    -------
+    PassOptions
+
+    Raises
+    ------
+    InputError
+        A value is none that the option takes, or none that the approach can heed.
+    UnsupportedError
+        It is planned and not there yet.
+    """
+    planner = approach.planners[0] if planner is None else planner
     for option, value in (
         ("planner", planner),
         ("placement", placement),
@@ -86,6 +99,10 @@ def pass_options(
         ("outputs", outputs),
     ):
         check_choice(option, value)
+    if planner not in approach.planners:
+        raise InputError(f"{approach.name} takes planner {_listed(approach.planners)} only")
+    if approach.name == "shipped" and fused is not True:
+        raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
     check_sizes(dims or {})
     if not isinstance(donate, list | tuple):
         raise InputError(f"donate is {donate!r}: give a list of parameter names")

@@ -4,7 +4,7 @@ import tvm
 from tvm.ir.instrument import pass_instrument
 
 from .approaches import approach as approach_of
-from .options import check_applies, pass_options
+from .options import pass_options
 
 #: The pass that ends each stage. An approach's stages are passes that bear their names.
 _STAGE_ENDS = {stage: stage for stage in ("front", "introduced", "planned", "vm")}
@@ -30,9 +30,7 @@ def pipeline(approach, target, **options):
     InputError, UnsupportedError
     """
     chosen = approach_of(approach)
-    checked = pass_options(target, **options)
-    check_applies(approach, checked)
-    return chosen.pipeline(checked)
+    return chosen.pipeline(pass_options(chosen, target, **options))
 
 
 @pass_instrument

@@ -7,14 +7,19 @@ from .approaches import approaches
 from .backends import resolve_target
 from .compare import compare
 from .errors import InputError
+from .measure.latency import SITTINGS
 from .measure.provenance import provenance
 from .progress import progress
 from .results import store
 from .results.record import Record
 from .subjects import programs
+from .workloads import workloads
 
 #: Timed where they are there: what is saved, and what aliasing does to kernels apart from that.
 TIMED = ("copy", "stock", "k0", "stock+offset-abi", "stock-noalias")
+
+#: Seconds of timed rounds for each row of kind `offsets`.
+OFFSETS_BUDGET = 1.0
 
 
 def measure(folder, target="llvm", parts=None, supersedes=None):
@@ -33,7 +38,8 @@ def measure(folder, target="llvm", parts=None, supersedes=None):
     Yields
     ------
     Record
-        Memory of all approaches; latency beside `stock`; the schedules beside other kernels.
+        Memory of all approaches; latency beside `stock`; the schedules beside other kernels; what
+        offsets cost in kernels; introduction and planning against the size of a program.
 
     Raises
     ------
@@ -72,12 +78,38 @@ def _latency(target):
 
 
 def _schedules(target):
-    rows = kernel_rows() if resolve_target(target).kind.name == "llvm" else []
+    rows = kernel_rows() if _is_llvm(target) else []
     return Record(kind="schedules", provenance=provenance(target=target), rows=rows)
 
 
+def _offsets(target):
+    from .measure.offsets import offset_rows  # imports much that only this needs
+
+    facts = provenance(target=target)
+    facts["latency"] = {"budget": OFFSETS_BUDGET, "sittings": SITTINGS}
+    rows = list(offset_rows(workloads(), target, OFFSETS_BUDGET)) if _is_llvm(target) else []
+    return Record(kind="offsets", provenance=facts, rows=rows)
+
+
+def _scaling(target):
+    from .measure.scaling import scaling_rows
+
+    rows = list(scaling_rows(target)) if _is_llvm(target) else []
+    return Record(kind="scaling", provenance=provenance(target=target), rows=rows)
+
+
+def _is_llvm(target):
+    return resolve_target(target).kind.name == "llvm"
+
+
 #: What `measure` makes a record of, in this order.
-PARTS = {"memory": _memory, "latency": _latency, "schedules": _schedules}
+PARTS = {
+    "memory": _memory,
+    "latency": _latency,
+    "schedules": _schedules,
+    "offsets": _offsets,
+    "scaling": _scaling,
+}
 
 
 def kernel_rows():

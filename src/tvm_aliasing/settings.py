@@ -2,11 +2,13 @@
 
 import itertools
 
+from .approaches import approach as approach_of
 from .approaches import approaches as approach_names
 from .build import check_options
 from .errors import InputError
 from .latencies import NOT_TIMED
 from .models.quiet import silenced
+from .options import check_choice
 
 #: Options that may be lists: every combination is run.
 AXES = ("planner", "placement", "fused", "exec_mode", "outputs", "target")
@@ -34,15 +36,36 @@ def settings_of(approaches, build_options):
     fixed = {name: value for name, value in build_options.items() if name not in AXES}
     axes = {name: listed(build_options[name]) for name in AXES if name in build_options}
     names = approach_names() if approaches is None else listed(approaches)
+    given = axes.pop("planner", [None])
+    for planner in given:
+        if planner is not None:  # else a mistyped one would be taken by no approach, and left out
+            check_choice("planner", planner)
+    rows = [
+        (name, planner)
+        for name in names
+        for planner in (_planners(name) if given == [None] else given)
+        if approaches is not None or planner in approach_of(name).planners
+    ]
     settings = []
-    for name, values in itertools.product(names, itertools.product(*axes.values())):
-        setting = {"approach": name, **dict(zip(axes, values))}
+    for (name, planner), values in itertools.product(rows, itertools.product(*axes.values())):
+        setting = {"approach": name, "planner": planner, **dict(zip(axes, values))}
         if approaches is None and name == "shipped" and setting.get("fused", True) is not True:
             continue
         with silenced():  # TVM warns of targets that it cannot detect
             check_options(**setting, **fixed)
         settings.append(setting)
     return settings
+
+
+def _planners(name):
+    """The planners that an approach is compared under where none is named.
+
+    All that have them are shown under `token` and `arena`, and `stock` under TVM's as context.
+    """
+    taken = approach_of(name).planners
+    if name in ("stock+offset-abi", "stock-noalias"):  # they are about kernels, not about storage
+        return taken[:1]
+    return taken if name == "stock" else taken[:2]
 
 
 def check_timed(settings, fixed, reference, budget):

@@ -10,11 +10,12 @@ import itertools
 from dataclasses import dataclass
 
 import tvm_ffi
-from tvm import ir, relax, sym, tirx
+from tvm import ir, relax, tirx
 from tvm.relax.analysis import post_order_visit
 
-from ..attributes import EXTERN_ALIAS
-from .bindings import is_call
+from .bindings import callee_of, is_call
+from .externs import declared_aliases
+from .places import anywhere_in, common, fill, join, mapped, roots_of, shaped_as, shifted
 
 _VIEW_OPS = (
     "relax.memory.view",
@@ -81,14 +82,15 @@ class AliasClasses:
         self._sites = itertools.count()
         self._binding = None
         self._views = _ELIDED_OPS if elided else _VIEW_OPS
-        self._externs = dict(function.attrs.get(EXTERN_ALIAS, {})) if function.attrs else {}
+        self._externs = declared_aliases(function)
         self._summaries = {}
+        self._in_callee = {}  # root of a called function's -> its `AliasClasses`, and its root
         self.binding_of = {}
         self.places = {
-            param: _fill(param.ty, lambda path, i=i: {Root("param", (i, *path)): 0})
+            param: fill(param.ty, lambda path, i=i: {Root("param", (i, *path)): 0})
             for i, param in enumerate(function.params)
         }
-        self.result = self.of(function.body)
+        self.result = shaped_as(function.ret_ty, self.of(function.body))
 
     def of(self, expr):
         """The places of an expression whose variables have been visited."""
@@ -96,41 +98,49 @@ class AliasClasses:
             for block in expr.blocks:
                 for binding in block.bindings:
                     outer, self._binding = self._binding, binding
-                    self.places[binding.var] = self._of_binding(binding)
+                    self.places[binding.var] = shaped_as(binding.var.ty, self._of_binding(binding))
                     self._binding = outer
             return self.of(expr.body)
-        if isinstance(expr, relax.Var):
-            return self.places[expr]
-        if isinstance(expr, ir.Constant):
-            return self._new("constant")
+        if isinstance(expr, relax.Var):  # one of a size, or of a function inside, has no places
+            return self.places.get(expr, {})
+        if isinstance(expr, ir.Constant) and isinstance(expr.ty, relax.TensorType):
+            return self._new("constant")  # and no number or word
         if isinstance(expr, relax.Tuple):
             return [self.of(field) for field in expr.fields]
         if isinstance(expr, relax.TupleGetItem):
             return self.of(expr.tuple_value)[expr.index]
         if isinstance(expr, relax.If):
             branches = self.of(expr.true_branch), self.of(expr.false_branch)
-            return (_common if self._on_every_path else _join)(*branches)
+            return (common if self._on_every_path else join)(*branches)
         if isinstance(expr, relax.Call):
             return self._of_call(expr)
         return {}
 
     def memory_of(self, root):
         """The `Memory` that a fresh root lies in."""
-        binding = self.binding_of[root]
-        if is_call(binding.value, "relax.builtin.alloc_tensor"):
-            return Memory(int(binding.value.args[2]), binding.value.args[3].value)
-        ty = binding.var.ty
+        if root in self._in_callee:
+            classes, inner = self._in_callee[root]
+            return classes.memory_of(inner)
+        value = self.binding_of[root].value
+        if is_call(value, "relax.builtin.alloc_tensor"):
+            return Memory(int(value.args[2]), value.args[3].value)
+        return memory_of_type(self._mod, self.type_of(root))
+
+    def type_of(self, root):
+        """The type of what a fresh root was made as; its symbols may be a called function's."""
+        if root in self._in_callee:
+            classes, inner = self._in_callee[root]
+            return classes.type_of(inner)
+        ty = self.binding_of[root].var.ty
         for index in root.site[1:]:
             ty = ty.fields[index]
-        return memory_of_type(self._mod, ty)
+        return ty
 
     def _of_binding(self, binding):
         value = binding.value
         if isinstance(value, relax.Function):  # it may return what it captures
             captured = (self.places.get(var, {}) for var in relax.analysis.free_vars(value))
             return dict.fromkeys(root for places in captured for root in roots_of(places))
-        if isinstance(binding, relax.MatchCast):
-            return _shaped_as(binding.ty, self.of(value))
         return self.of(value)
 
     def _of_call(self, call):
@@ -138,25 +148,24 @@ class AliasClasses:
         if name in self._views:
             return self._of_view(call, name)
         if name == "relax.call_tir_inplace":
-            args = list(call.args[1])
+            args, site = list(call.args[1]), next(self._sites)
             parts = [
-                self.of(args[int(index)]) if index >= 0 else self._new("fresh")
-                for index in call.attrs.inplace_indices
+                self.of(args[int(index)]) if index >= 0 else self._root("fresh", (site, output))
+                for output, index in enumerate(call.attrs.inplace_indices)
             ]
             return parts if isinstance(call.ty, relax.TupleType) else parts[0]
-        if isinstance(call.op, ir.GlobalVar) and isinstance(
-            self._mod.functions.get(call.op), relax.Function
-        ):
-            return self._of_function_call(call, self._mod[call.op])
-        if name in _EXTERN_OPS or isinstance(call.op, relax.ExternFunc | relax.Var):
+        callee = callee_of(call, self._mod)
+        if isinstance(callee, relax.Function):
+            return self._of_function_call(call, callee)
+        if name in _EXTERN_OPS or (name is None and not isinstance(callee, tirx.PrimFunc)):
             return self._of_extern_call(call)
         site = next(self._sites)
-        return _fill(call.ty, lambda path: self._root("fresh", (site, *path)))
+        return fill(call.ty, lambda path: self._root("fresh", (site, *path)))
 
     def _of_view(self, call, name):
         viewed = self.of(call.args[0])
         if name == "relax.memory.view":
-            return {root: _sum(begin, _offset(call)) for root, begin in viewed.items()}
+            return {root: shifted(begin, _offset(call)) for root, begin in viewed.items()}
         if name == "relax.memory.ensure_zero_offset":  # a copy, where it is not at zero
             return {**viewed, **self._new("fresh")}
         return viewed
@@ -180,62 +189,68 @@ class AliasClasses:
                 elided=self._elided,
                 on_every_path=self._on_every_path,
                 _active=self._active,
-            ).result
-        site = next(self._sites)
+            )
+        summary, site = self._summaries[call.op], next(self._sites)
 
         def at_call_site(root, begin):
             if root.kind == "param":
-                place = self.of(call.args[root.site[0]])
-                for index in root.site[1:]:
+                position, *path = root.site
+                place = shaped_as(callee.params[position].ty, self.of(call.args[position]))
+                for index in path:
                     place = place[index]
                 # The symbols of the callee mean nothing here.
                 begin = begin if isinstance(begin, int) else None
-                return {outer: _sum(start, begin) for outer, start in place.items()}
-            return self._root(root.kind, (site, *root.site))
+                return {outer: shifted(start, begin) for outer, start in place.items()}
+            made = self._root(root.kind, (site, *root.site))
+            self._in_callee |= dict.fromkeys(made, (summary, root))
+            return made
 
         def translated(leaf):
             found = {}
             for root, begin in leaf.items():
-                found = _join(found, at_call_site(root, begin))
+                found = join(found, at_call_site(root, begin))
             return found
 
-        return _map(self._summaries[call.op], translated)
+        return mapped(summary.result, translated)
 
     def _of_extern_call(self, call):
         """What `ta.extern_alias` declares of a packed function, or all that it may do."""
         function, arguments = call.op, list(call.args)
         if isinstance(function, ir.Op) and arguments:
             function, *arguments = arguments
+        if is_call(call, "relax.call_builtin_with_ctx"):  # one tuple of arguments
+            arguments = list(arguments[0])
         declared = "may"
         if isinstance(function, relax.ExternFunc):
             declared = self._externs.get(function.global_symbol, "may")
         if declared == "fresh":
             site = next(self._sites)
-            return _fill(call.ty, lambda path: self._root("fresh", (site, *path)))
+            return fill(call.ty, lambda path: self._root("fresh", (site, *path)))
         if declared.startswith("arg"):
             index = int(declared.removeprefix("arg"))
             if index < len(arguments):
-                leaf = _anywhere_in([self.of(arguments[index])])
-                return _fill(call.ty, lambda _path: leaf)
+                leaf = anywhere_in([self.of(arguments[index])])
+                return fill(call.ty, lambda _path: leaf)
         return self._any_argument(call)
 
     def _any_argument(self, call):
         """An extern function, a closure, or a recursive call: any result may be any argument."""
         closure = [call.op] if isinstance(call.op, relax.Var) else []
         tuples = [self.of(argument) for argument in (*closure, *call.args)]
-        leaf = {**self._new("fresh"), **_anywhere_in(tuples)}
-        return _fill(call.ty, lambda _path: leaf)
+        leaf = {**self._new("fresh"), **anywhere_in(tuples)}
+        return fill(call.ty, lambda _path: leaf)
 
 
 def memory_of_type(mod, ty):
-    """The `Memory` that a tensor of a type lies in; by default the first device's `global`."""
+    """The `Memory` of a tensor of a type; by default on the first device of scope `global`."""
+    known = list(mod.global_infos.get("vdevice", ()))
     if not isinstance(ty, relax.TensorType) or ty.vdevice is None:
-        return Memory(0, "global")
-    known = mod.global_infos.get("vdevice", ())
-    index = next(
-        (i for i, vdevice in enumerate(known) if tvm_ffi.structural_equal(vdevice, ty.vdevice)), 0
-    )
-    return Memory(index, ty.vdevice.memory_scope)
+        is_it = [vdevice.memory_scope == "global" for vdevice in known]  # as CallTIRRewrite has it
+        scope = "global"
+    else:
+        is_it = [tvm_ffi.structural_equal(vdevice, ty.vdevice) for vdevice in known]
+        scope = ty.vdevice.memory_scope
+    return Memory(is_it.index(True) if any(is_it) else 0, scope)
 
 
 def may_write_in_place(mod):
@@ -256,81 +271,9 @@ def may_write_in_place(mod):
     return any(found)
 
 
-def leaves(places):
-    """The places of a value's tensors, from left to right."""
-    if isinstance(places, list):
-        return [leaf for field in places for leaf in leaves(field)]
-    return [places]
-
-
-def roots_of(places):
-    """The roots of all of a value's tensors, as a set."""
-    return {root for leaf in leaves(places) for root in leaf}
-
-
-def _fill(ty, leaf, path=()):
-    """Places in the form of a type."""
-    if isinstance(ty, relax.TupleType):
-        return [_fill(field, leaf, (*path, i)) for i, field in enumerate(ty.fields)]
-    return dict(leaf(path))
-
-
-def _map(places, change):
-    if isinstance(places, list):
-        return [_map(field, change) for field in places]
-    return change(places)
-
-
-def _shaped_as(ty, places):
-    """Places in the form of a type that a cast names: what was one value may be a tuple."""
-    if isinstance(ty, relax.TupleType) and not isinstance(places, list):
-        return [_shaped_as(field, _anywhere_in([places])) for field in ty.fields]
-    return places
-
-
-def _anywhere_in(places):
-    return dict.fromkeys(root for value in places for root in roots_of(value))
-
-
-def _join(one, other):
-    if isinstance(one, list) and isinstance(other, list):
-        return [_join(left, right) for left, right in zip(one, other)]
-    if isinstance(one, list) or isinstance(other, list):
-        return _anywhere_in([one, other])
-    joined = {**one, **other}
-    for root in one.keys() & other.keys():
-        joined[root] = one[root] if _same(one[root], other[root]) else None
-    return joined
-
-
-def _common(one, other):
-    """The roots that both branches of an `If` give."""
-    if isinstance(one, list) and isinstance(other, list):
-        return [_common(left, right) for left, right in zip(one, other)]
-    joined = _join(one, other)
-    shared = roots_of(one) & roots_of(other)
-    return {root: begin for root, begin in joined.items() if root in shared}
-
-
 def _offset(view):
     """The relative byte offset of a `memory.view`: 0 where it is left out."""
     offset = view.args[3]
     if isinstance(offset, relax.Tuple):
         return 0
     return int(offset) if isinstance(offset, tirx.IntImm) else offset
-
-
-def _sum(begin, more):
-    return None if begin is None or more is None else begin + more
-
-
-def _same(begin, other):
-    """Whether two begins are known and equal."""
-    if begin is None or other is None:
-        return False
-    difference = begin - other
-    return difference == 0 if isinstance(difference, int) else _is_zero(difference)
-
-
-def _is_zero(expr):
-    return bool(sym.Analyzer().can_prove_equal(expr, 0))

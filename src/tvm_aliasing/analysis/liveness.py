@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from tvm import relax
 
-from .alias_classes import leaves, roots_of
 from .bindings import callee_of, is_call
 from .expressions import variables
+from .places import leaves, roots_of
 
 _ALLOCATIONS = (
     "relax.builtin.alloc_tensor",
@@ -64,7 +64,10 @@ class Liveness:
 
     def live(self, root):
         """The points at which a root is live, as half-open ranges in order."""
-        uses = self.uses.get(root)
+        return self.live_over(self.uses.get(root, ()))
+
+    def live_over(self, uses):
+        """The points at which what has uses at given points, in order, is live."""
         if not uses:
             return ()
         begin, end = uses[0], uses[-1] + 1

@@ -2,9 +2,10 @@
 
 from tvm import relax, tirx
 
-from ..analysis.alias_classes import AliasClasses, Root, roots_of
+from ..analysis.alias_classes import AliasClasses, Root
 from ..analysis.bindings import callee_of
 from ..analysis.liveness import Liveness
+from ..analysis.places import roots_of
 from ..errors import UnsupportedError
 from ..values import evaluate
 from .sizes import sizes_within, tensor_bytes, with_match_casts

@@ -3,10 +3,11 @@
 import itertools
 
 import tvm
-from tvm import ir, relax, tirx, topi
+from tvm import ir, relax
 from tvm.relax.analysis import post_order_visit
 
 from ..attributes import SOURCE_ALIAS
+from .copies import emit_copy
 from .record_source_aliases import output_aliases
 
 
@@ -78,7 +79,7 @@ def _copy_outputs(builder, function, positions):
         if next(count) not in positions:
             return value
         if value not in copies:
-            copies[value] = _copy(builder, value)
+            copies[value] = emit_copy(builder, value)
         return copies[value]
 
     result = rebuild(function.body.body, function.ret_ty)
@@ -88,16 +89,3 @@ def _copy_outputs(builder, function, positions):
     return relax.Function(
         function.params, body, function.ret_ty, function.is_pure, function.attrs, function.span
     )
-
-
-def _copy(builder, value):
-    ty = value.ty
-    if not isinstance(ty, relax.TensorType) or ty.ndim < 0 or ty.dtype is None:
-        raise ValueError(
-            f"an output of type {ty} may alias an input and cannot be copied: "
-            "give it a rank and a dtype with match_cast"
-        )
-    if not isinstance(value.ty.shape, relax.ShapeExpr):
-        sizes = [tirx.Var(f"size{i}", "int64") for i in range(value.ty.ndim)]
-        value = builder.match_cast(value, relax.TensorType(sizes, value.ty.dtype, value.ty.vdevice))
-    return builder.emit(builder.call_te(topi.identity, value, primfunc_name_hint="copy"))

@@ -1,26 +1,12 @@
 """K1: where execution is generated, do not run a kernel that K0 says only reshapes."""
 
 import tvm
-import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..analysis.alias_classes import may_write_in_place
+from ..analysis.flat_memory import keeps_bytes_in_place
 from ..attributes import RESHAPE_ONLY
-
-
-def memory_scope(tensor_type):
-    """The memory scope that a tensor type names; TVM's default is `global`."""
-    return tensor_type.vdevice.memory_scope if tensor_type.vdevice else "global"
-
-
-def keeps_bytes_in_place(source, result, flat_scopes):
-    """Whether a reshape from one tensor type to another leaves every byte where it is."""
-    return (
-        memory_scope(source) in flat_scopes
-        and memory_scope(result) in flat_scopes
-        and tvm_ffi.structural_equal(source.vdevice, result.vdevice)
-    )
 
 
 @mutator

@@ -3,7 +3,8 @@
 import tvm
 from tvm import relax
 
-from ..analysis.alias_classes import AliasClasses, leaves
+from ..analysis.alias_classes import AliasClasses
+from ..analysis.places import leaves
 from ..attributes import SOURCE_ALIAS
 
 

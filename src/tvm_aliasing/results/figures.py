@@ -15,6 +15,11 @@ _STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 _USUAL = ("copy", "stock", "k0")  # all approaches side by side are too many for a page
 _GREYS = ("0.45", "0.65", "0.8")
 _MARKERS = "osD^v"
+#: Lines in a map, behind the tensors and before them: where both are equal, both are seen.
+_BOUNDS = {
+    "value_bound": {"color": "0.6", "linewidth": 3.5, "zorder": 0.5},
+    "live_bound": {"color": "0", "linewidth": 1.2, "linestyle": ":", "zorder": 2},
+}
 
 
 class PngFigure(Figure):
@@ -64,7 +69,9 @@ def memory_bars(record):
 
 
 def memory_maps(record, approaches=None):
-    """Address over time: a row of panels a workload, a panel a row of the record.
+    """Address over time: a row of panels a workload and planner, a panel a row of the record.
+
+    Where a row has them, its bounds are lines across: no plan of it can be lower.
 
     Parameters
     ----------
@@ -87,17 +94,20 @@ def memory_maps(record, approaches=None):
             f"no memory map of {', '.join(named)} to draw: nothing in this record was measured"
             " under them, or it was read from a file: compare again"
         )
-    workloads = _in_order(row["workload"] for row, _ in drawn)
-    columns = _in_order(_label(record, row) for row, _ in drawn)
+    lines = _in_order(_line(row) for row, _ in drawn)
+    columns = _in_order(_label(record, row, ("planner",)) for row, _ in drawn)
     with rc_context(_STYLE):
-        figure = PngFigure(figsize=(_WIDTH, 0.4 + 1.9 * len(workloads)), layout="constrained")
-        panels = figure.subplots(len(workloads), len(columns), sharey="row", squeeze=False)
+        figure = PngFigure(figsize=(_WIDTH, 0.6 + 1.9 * len(lines)), layout="constrained")
+        panels = figure.subplots(len(lines), len(columns), sharey="row", squeeze=False)
         for axes in panels.flat:
             axes.set_axis_off()
+        tops = dict.fromkeys((workload for workload, _ in lines), 0)
         for row, lifetimes in drawn:
-            axes = panels[workloads.index(row["workload"]), columns.index(_label(record, row))]
+            line, column = _line(row), _label(record, row, ("planner",))
+            axes = panels[lines.index(line), columns.index(column)]
             axes.set_axis_on()
             _draw_map(axes, lifetimes)
+            bounds = _draw_bounds(axes, row["memory"])
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
             axes.set_xlim(0, max((lifetime.end for lifetime in lifetimes), default=0) + 1)
             peak = row["memory"]["peak"] / MIB
@@ -106,17 +116,14 @@ def memory_maps(record, approaches=None):
                 loc="left",
                 fontsize=8,
             )
-        for line, name in zip(panels, workloads):
-            line[0].set_ylabel("address (MiB)")
-            tops = [
-                lifetime.address + lifetime.size
-                for row, lifetimes in drawn
-                if row["workload"] == name
-                for lifetime in lifetimes
-            ]
-            line[0].set_ylim(0, 1.05 * max(tops, default=MIB) / MIB)
+            ends = [lifetime.address + lifetime.size for lifetime in lifetimes]
+            tops[row["workload"]] = max([tops[row["workload"]], *ends, *bounds])
+        for axes, (workload, _) in zip(panels[:, 0], lines):
+            axes.set_ylabel("address (MiB)")
+            axes.set_ylim(0, 1.05 * (tops[workload] or MIB) / MIB)
         for axes in panels[-1]:
             axes.set_xlabel("kernel")
+        _name_bounds(figure)
         _sign(figure, record, [row for row, _ in drawn])
     return figure
 
@@ -212,9 +219,37 @@ def _draw_map(axes, lifetimes):
         )
 
 
-def _label(record, row):
+def _draw_bounds(axes, memory):
+    """Lines across a map; the bytes at which they lie."""
+    bounds = {name: memory[name] for name in _BOUNDS if memory[name] is not None}
+    for name, bound in bounds.items():
+        axes.axhline(bound / MIB, label=name.replace("_", " "), **_BOUNDS[name])
+    return bounds.values()
+
+
+def _name_bounds(figure):
+    """A legend of the bounds that are drawn, above all panels."""
+    named = {}
+    for axes in figure.axes:
+        named |= dict(zip(*reversed(axes.get_legend_handles_labels())))
+    if named:
+        figure.legend(
+            named.values(), named.keys(), loc="outside upper right", frameon=False, ncols=2
+        )
+
+
+def _line(row):
+    """What a row of panels is about."""
+    return row["workload"], row["planner"]
+
+
+def _label(record, row, left_out=()):
     """An approach, with what else tells its row apart."""
-    axes = [axis for axis in ("planner", "placement", "fused", "exec_mode") if record.varies(axis)]
+    axes = [
+        axis
+        for axis in ("planner", "placement", "fused", "exec_mode")
+        if axis not in left_out and record.varies(axis)
+    ]
     return " ".join([row["approach"], *(f"{axis}={row[axis]}" for axis in axes)])
 
 

@@ -155,7 +155,7 @@ class Record:
 
         return memory_bars(self)
 
-    def memory_map(self):
+    def memory_map(self, approaches=None):
         """Address over time, one panel a row; of a record that was measured in this process.
 
         Returns
@@ -164,7 +164,7 @@ class Record:
         """
         from .figures import memory_maps
 
-        return memory_maps(self)
+        return memory_maps(self, approaches)
 
     def latency_figure(self, approaches=None):
         """Ratios of latency with their intervals, one panel a fusion setting.

@@ -1,0 +1,185 @@
+"""Which tensors may begin inside a storage, who meets them, and who cannot take them.
+
+A kernel takes a tensor at an offset once its buffer declares one. A packed function, the condition
+of an `If` and the operators of the virtual machine read from the first byte of what they are given.
+"""
+
+from math import gcd
+
+from tvm import ir, relax, sym, tirx
+
+from .alias_classes import AliasClasses, Root
+from .bindings import bindings_of, callee_of, is_call
+from .expressions import variables
+from .places import leaves, roots_of
+
+#: Bytes: the alignment of TVM's storages. An offset that is a multiple of it costs nothing.
+ALIGNMENT = 64
+
+_KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace")
+_RENAMINGS = (relax.Var, relax.Tuple, relax.TupleGetItem, ir.Constant)
+_VIEWS = ("relax.memory.view", "relax.reshape")
+_TENSORS = (relax.TensorType, relax.TupleType, relax.AnyType)
+
+
+def demands_zero_offset(mod, function, classes, _active=()):
+    """The roots that reach something that reads from the first byte of what it is given.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    function : tvm.relax.Function
+    classes : AliasClasses
+        Of that function.
+
+    Returns
+    -------
+    set of Root
+    """
+    found = set()
+    for binding in bindings_of(function.body):
+        for var in read_from_first_byte(mod, binding.value, (*_active, function)):
+            found |= roots_of(classes.of(var))
+    return found
+
+
+def read_from_first_byte(mod, value, _active=()):
+    """The variables in a binding's value that are read from their first byte.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    value : relax.Expr
+
+    Returns
+    -------
+    list of Var
+    """
+    callee = callee_of(value, mod)
+    if isinstance(value, relax.If):
+        return variables(value.cond)
+    if isinstance(callee, relax.Function):
+        if any(callee.same_as(caller) for caller in _active):
+            return variables(value)
+        inner = AliasClasses(mod, callee, elided=True)
+        demanding = demands_zero_offset(mod, callee, inner, _active)
+        positions = {root.site[0] for root in demanding if root.kind == "param"}
+        return [var for i in sorted(positions) for var in variables(value.args[i])]
+    if isinstance(value, _RENAMINGS) or isinstance(callee, tirx.PrimFunc):
+        return []
+    if any(is_call(value, name) for name in (*_KERNEL_CALLS, *_VIEWS)):
+        return []
+    return [var for var in variables(value) if isinstance(var.ty, _TENSORS)]
+
+
+def begins_inside(places):
+    """Whether a value, or a field of it, may begin after the first byte of its storage."""
+    return any(
+        not isinstance(begin, int) or begin != 0
+        for leaf in leaves(places)
+        for begin in leaf.values()
+    )
+
+
+def kernel_offsets(mod):
+    """The parameters of kernels that may be given a tensor at an offset.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        Planned: kernels are called with their outputs.
+
+    Returns
+    -------
+    dict of GlobalVar to dict of int to int
+        For each kernel that meets an offset, by parameter, the bytes of which all its offsets are
+        multiples: at most `ALIGNMENT`.
+    """
+    functions = {
+        name: function
+        for name, function in mod.functions_items()
+        if isinstance(function, relax.Function)
+    }
+    classes = {
+        name: AliasClasses(mod, function, elided=True) for name, function in functions.items()
+    }
+    arguments = {name: {} for name in functions}  # param root -> alignment of its offset
+    kernels, changed = {}, True
+    while changed:  # an alignment only falls: it ends
+        changed = False
+        for name, function in functions.items():
+            offsets = _Offsets(classes[name], arguments[name])
+            for binding in bindings_of(function.body):
+                callee = callee_of(binding.value, mod)
+                if isinstance(callee, tirx.PrimFunc):
+                    known = kernels.setdefault(binding.value.op, {})
+                    met = offsets.met_by_kernel(binding.value)
+                elif isinstance(callee, relax.Function):
+                    known = arguments[binding.value.op]
+                    met = offsets.met_by_function(binding.value)
+                else:
+                    continue
+                for key, alignment in met:
+                    changed |= _note(known, key, alignment)
+    return {kernel: params for kernel, params in kernels.items() if params}
+
+
+class _Offsets:
+    """The offsets that the arguments of one function's calls may have."""
+
+    def __init__(self, classes, params):
+        self._classes, self._params = classes, params
+
+    def met_by_kernel(self, call):
+        """The alignment of each tensor that a kernel is given, by its position."""
+        for i, argument in enumerate(call.args):
+            if isinstance(argument.ty, relax.TensorType):
+                yield i, self._alignment(self._classes.of(argument))
+
+    def met_by_function(self, call):
+        """The same for each tensor in a called function's arguments, by its root there."""
+        for i, argument in enumerate(call.args):
+            for path, leaf in _paths(self._classes.of(argument)):
+                yield Root("param", (i, *path)), self._alignment(leaf)
+
+    def _alignment(self, leaf):
+        """Bytes of which the offset of a tensor is a multiple; 0 where it is surely zero."""
+        return gcd(*(self._of_root(root, begin) for root, begin in leaf.items()))
+
+    def _of_root(self, root, begin):
+        base = 0
+        if root.kind == "param":
+            base = self._params.get(root, 0)
+        elif root in self._classes.binding_of:
+            value = self._classes.binding_of[root].value
+            if is_call(value, "relax.memory.alloc_tensor"):
+                base = int(value.args[1])
+        return gcd(base, multiple_of(begin))
+
+
+def multiple_of(begin):
+    """The largest number of bytes, up to `ALIGNMENT`, that divides an offset; 0 for offset 0."""
+    if begin is None:
+        return 1
+    if not isinstance(begin, int):
+        known = sym.Analyzer().modular_set(begin)
+        begin = gcd(int(known.coeff), int(known.base))
+    return gcd(begin, ALIGNMENT) if begin else 0
+
+
+def _note(known, key, alignment):
+    """Lower what is known of a key's alignment; whether that changed it."""
+    if alignment == 0:
+        return False
+    lowered = gcd(known.get(key, 0), alignment, ALIGNMENT)
+    changed = known.get(key) != lowered
+    known[key] = lowered
+    return changed
+
+
+def _paths(places, path=()):
+    if isinstance(places, list):
+        for i, field in enumerate(places):
+            yield from _paths(field, (*path, i))
+    else:
+        yield path, places

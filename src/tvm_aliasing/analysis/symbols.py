@@ -1,0 +1,53 @@
+"""Symbolic sizes of a kernel in those of the function that calls it."""
+
+import tvm
+import tvm_ffi
+from tvm import ir, relax, tirx
+
+from .expressions import variables
+
+
+def call_symbols(kernel, call):
+    """What the symbolic sizes of a kernel stand for where `call_tir` calls it.
+
+    Parameters
+    ----------
+    kernel : tvm.tirx.PrimFunc
+    call : relax.Call
+        Of `call_tir`, by which a kernel gets its arguments and then its outputs.
+
+    Returns
+    -------
+    dict of Var to Expr
+    """
+    found = {}
+    types = [argument.ty for argument in call.args[1]] + output_types(call)
+    for param, argument, ty in zip(kernel.params, [*call.args[1], *[None] * len(types)], types):
+        if not isinstance(param.ty, tirx.BufferType):
+            if argument is not None:
+                found[param] = argument
+        elif isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr):
+            found |= {
+                size: actual
+                for size, actual in zip(param.ty.shape, ty.shape.values)
+                if isinstance(size, ir.Var)
+            }
+    return found
+
+
+def in_caller(expr, symbols):
+    """An expression of a kernel in the caller's symbols, or None where one stands for nothing."""
+    if any(var not in symbols for var in variables(expr)):
+        return None
+    return tvm_ffi.structural_map(expr, (ir.Var, lambda var: symbols.get(var, var)))
+
+
+def output_types(call):
+    """The types of the tensors that a call of a kernel makes."""
+    ty = call.ty_args[0]
+    return list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
+
+
+def has_byte_ranges(ty):
+    """Whether a tensor type says how many bytes each range of elements takes."""
+    return isinstance(ty.shape, relax.ShapeExpr) and tvm.DataType(ty.dtype).bits % 8 == 0

@@ -1,0 +1,165 @@
+"""Which concats need not run, because what they join can be computed in its place."""
+
+from math import prod
+from typing import NamedTuple
+
+from tvm import ir, relax, sym, tirx
+
+from ..analysis.alias_classes import AliasClasses
+from ..analysis.bindings import bindings_of, is_call
+from ..analysis.liveness import Liveness
+from ..analysis.offsets import demands_zero_offset
+from ..analysis.places import roots_of
+from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
+from ..values import item_bytes
+from .profile import Profile
+
+
+class Piece(NamedTuple):
+    """An operand of a join: its variable, and the byte of the result where it begins."""
+
+    operand: relax.Expr
+    begin: ir.Expr
+
+
+class Join(NamedTuple):
+    """A join that is not run.
+
+    Attributes
+    ----------
+    buffer : relax.Var
+        The result of the outermost join, of which this one's result is a range.
+    begin : Expr
+        The byte there with which this one's result begins.
+    copied : list of Piece
+        The operands that are computed elsewhere.
+    """
+
+    buffer: relax.Var
+    begin: ir.Expr
+    copied: list
+
+
+class Destinations:
+    """What of a function can be written in place.
+
+    An operand can, where one kernel of the same block makes all of it, where it is not returned and
+    has no other place already, and where all that use it can do so at an offset. Of an operand that
+    comes twice the second is copied. The operands made first are given up until writing in place no
+    longer raises the most bytes live: the buffer is live from the first of them on.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    function : tvm.relax.Function
+        Before `CallTIRRewrite`.
+    kernels : dict of GlobalVar to list
+        The kernels that join, as `pieces_joined` describes them.
+
+    Attributes
+    ----------
+    joins : dict of Var to Join
+        By the variable that a join's result is bound to.
+    places : dict of Root to (Var, Expr)
+        For each result of a kernel that is written in place: the buffer, and the byte there.
+    allocated_before : dict of Var to list of Var
+        By the variable of a binding the buffers that must be there from then on.
+    classes : AliasClasses
+    """
+
+    def __init__(self, mod, function, kernels):
+        self._mod, self._kernels = mod, kernels
+        self.classes = AliasClasses(mod, function, elided=True)
+        self._demanding = demands_zero_offset(mod, function, self.classes)
+        self._returned = roots_of(self.classes.result)
+        self._liveness = Liveness(mod, function, self.classes)
+        self._profile = Profile(function, self.classes, self._liveness)
+        self._first = {}  # buffer -> the first root in it
+        self.joins, self.places, self.allocated_before = {}, {}, {}
+        found = [
+            binding
+            for binding in bindings_of(function.body)
+            if is_call(binding.value, "relax.call_tir") and binding.value.args[0] in kernels
+        ]
+        for binding in reversed(found):  # so that what another one joins has its place first
+            self._choose(binding)
+        for buffer, root in self._first.items():
+            self.allocated_before.setdefault(self._made_by(root).var, []).append(buffer)
+
+    def type_of(self, root):
+        """The type of what a root was made for."""
+        ty = self._made_by(root).var.ty
+        for index in root.site[1:]:
+            ty = ty.fields[index]
+        return ty
+
+    def _choose(self, join):
+        (result,) = self.classes.places[join.var]
+        buffer, begin = self.places.get(result, (join.var, tirx.const(0, "int64")))
+        pieces = self._pieces(join.value, begin)
+        if pieces is None or self.classes.memory_of(result).scope != "global":
+            return
+        carried = self._carried(join, result, pieces)
+        size = self._profile.size(buffer.ty)
+        while carried and not self._profile.merge(list(carried), result, size):
+            del carried[min(carried, key=self._point_of)]
+        if not carried:
+            return
+        self.places |= {root: (buffer, piece.begin) for root, piece in carried.items()}
+        earliest = min([*carried, self._first.get(buffer, result)], key=self._point_of)
+        self._first[buffer] = earliest
+        written = list(carried.values())
+        copied = [piece for piece in pieces if not any(piece is other for other in written)]
+        self.joins[join.var] = Join(buffer, begin, copied)
+
+    def _pieces(self, call, begin):
+        """The operands of a join whose result begins at a byte, or None where a size is unknown."""
+        symbols = call_symbols(self._mod[call.args[0]], call)
+        (result,) = output_types(call)
+        pieces = []
+        for i, element in self._kernels[call.args[0]]:
+            element = in_caller(element, symbols)
+            if element is None or not has_byte_ranges(call.args[1][i].ty):
+                return None
+            at = sym.Analyzer().simplify(begin + element * item_bytes(result.dtype))
+            pieces.append(Piece(call.args[1][i], at))
+        return pieces
+
+    def _carried(self, join, result, pieces):
+        """The pieces that kernels can write where they belong, by root."""
+        carried = {}
+        for piece in pieces:
+            places = self.classes.of(piece.operand)
+            root = next(iter(places), None)
+            is_one = len(places) == 1 and isinstance(places[root], int) and places[root] == 0
+            if is_one and root not in carried and self._can_move(root, piece, join, result):
+                carried[root] = piece
+        return carried
+
+    def _can_move(self, root, piece, join, result):
+        """Whether a root can lie in the result of a join, where a piece of it begins."""
+        if root.kind != "fresh" or root in self.places or root in self._returned:
+            return False
+        if root in self._demanding and not sym.Analyzer().can_prove_equal(piece.begin, 0):
+            return False
+        made = self._made_by(root)
+        return (
+            is_call(made.value, "relax.call_tir")
+            and self._path_of(made) == self._path_of(join)
+            and self.classes.memory_of(root) == self.classes.memory_of(result)
+            # All of what the kernel makes, and no view of a part.
+            and sym.Analyzer().can_prove_equal(_count(self.type_of(root)), _count(piece.operand.ty))
+        )
+
+    def _made_by(self, root):
+        return self.classes.binding_of[root]
+
+    def _point_of(self, root):
+        return self._liveness.point_of[self._made_by(root).var]
+
+    def _path_of(self, binding):
+        return self._liveness.points[self._liveness.point_of[binding.var]].path
+
+
+def _count(ty):
+    return prod(ty.shape.values, start=tirx.const(1, "int64"))
