@@ -7,6 +7,7 @@ Names and op patterns play no part. Whatever the body does not show, the answer 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import tvm_ffi
@@ -67,6 +68,7 @@ def is_compact(buffer):
     return True
 
 
+@lru_cache(maxsize=1024)  # several passes ask about the same kernels
 def moves(func):
     """The moves that make up a PrimFunc, in order.
 

@@ -13,7 +13,7 @@ from .exhaustive import lowest_packing
 from .timeline import Timeline
 
 SEARCHED = 48  # most buffers whose packings are searched exhaustively
-WORK = 1_000_000  # of a `Timeline`, after which no further order is tried
+WORK = 400_000  # of a `Timeline`, after which no further order is tried
 TRIES = 16  # orders of the buffers of one stretch of the program
 FAR_LONGER = 16  # times the usual lifetime: buffers that live so long are placed first
 
