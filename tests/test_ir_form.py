@@ -174,9 +174,10 @@ def test_golden(name, request):
     assert found == path.read_text()
 
 
+@pytest.mark.parametrize("stage", ["introduced", "planned"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_form_is_printed_and_parsed_back(name):
-    module = built(name).stages["introduced"]
+def test_the_form_is_printed_and_parsed_back(name, stage):
+    module = built(name, planner="arena").stages[stage]
     relax.analysis.well_formed(module)
     parsed = tvm.script.from_source(module.script(show_meta=True))
     tvm.ir.assert_structural_equal(parsed, module, map_free_vars=True)

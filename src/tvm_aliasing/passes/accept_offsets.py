@@ -44,6 +44,7 @@ def _at_offset(buffer, alignment):
         strides=ty.strides,
         scope=ty.storage_scope,
         offset_factor=max(1, alignment // item_bytes(ty.dtype)),
+        layout=ty.layout,
     )
 
 
