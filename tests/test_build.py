@@ -531,7 +531,9 @@ def test_what_nobody_understands_of_packed_functions_is_refused(word, approach, 
         build(declaring({"test_build.good": "fresh", "test_build.same": word}, where), approach)
     told = str(caught.value)
     assert told.startswith(f"{where} declares 'test_build.same' as ")
-    assert told.endswith(": ta.extern_alias takes fresh, may, or arg0, arg1, ...")
+    assert told.endswith(
+        ": ta.extern_alias is a dict of names of packed functions to fresh, may, or arg0, arg1, ..."
+    )
     assert "\n" not in told
 
 

@@ -339,7 +339,7 @@ BAD = {
         "m.py",
         DECLARES,
         [],
-        "main declares 'my.function' as 'stale': ta.extern_alias takes fresh, may, or arg0, arg1",
+        "main declares 'my.function' as 'stale': ta.extern_alias is a dict of names",
     ),
     "unknown approach": (BLOCK_OUTPUT, None, ["--approach", "k0,k1"], "unknown approach 'k1': use"),
     "approach to come": (BLOCK_OUTPUT, None, ["--approach", "k0+"], "'k0+' is not there yet"),

@@ -21,9 +21,9 @@ def declared_aliases(function):
     -------
     dict of str to str
         By the name of a packed function `fresh`, `may`, or `arg` and the number of an argument.
-        One that is not named may return any of its arguments.
+        One of which nothing is declared, or nothing of these, may return any of its arguments.
     """
-    return dict(function.attrs.get(EXTERN_ALIAS, {})) if function.attrs else {}
+    return {packed: word for packed, word in _declarations(function) if _is_word(word)}
 
 
 def check_declared_aliases(mod):
@@ -34,13 +34,20 @@ def check_declared_aliases(mod):
     InputError
     """
     for name, function in mod.functions_items():
-        if not isinstance(function, relax.Function):
-            continue
-        declared = function.attrs.get(EXTERN_ALIAS, {}) if function.attrs else {}
-        words = declared.items() if hasattr(declared, "items") else [(EXTERN_ALIAS, declared)]
-        for packed, word in words:
-            if not isinstance(word, str) or not _WORDS.fullmatch(word):
-                raise InputError(
-                    f"{name.name_hint} declares {packed!r} as {word!r}: "
-                    f"{EXTERN_ALIAS} takes fresh, may, or arg0, arg1, ..."
-                )
+        if isinstance(function, relax.Function):
+            for packed, word in _declarations(function):
+                if not _is_word(word):
+                    raise InputError(
+                        f"{name.name_hint} declares {packed!r} as {word!r}: {EXTERN_ALIAS} is a "
+                        "dict of names of packed functions to fresh, may, or arg0, arg1, ..."
+                    )
+
+
+def _declarations(function):
+    """Pairs of a packed function's name and what is declared of it, whatever that is."""
+    declared = function.attrs.get(EXTERN_ALIAS, {}) if function.attrs else {}
+    return declared.items() if hasattr(declared, "items") else [(EXTERN_ALIAS, [declared])]
+
+
+def _is_word(word):
+    return isinstance(word, str) and _WORDS.fullmatch(word) is not None

@@ -12,7 +12,7 @@ from ..errors import InputError
 MIB = 2**20
 _WIDTH = 9.0  # inches; at 100 dots an inch what a GitHub page shows without scaling
 _STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-_USUAL = ("copy", "stock", "k0")  # all approaches side by side are too many for a page
+_USUAL = ("copy", "stock", "k0", "alias")  # all approaches side by side are too many for a page
 _GREYS = ("0.45", "0.65", "0.8")
 _MARKERS = "osD^v"
 #: Lines in a map, behind the tensors and before them: where both are equal, both are seen.
@@ -78,7 +78,7 @@ def memory_maps(record, approaches=None):
     record : Record
         Measured in this process; a record read from a file holds no maps.
     approaches : sequence of str, optional
-        Which ones to draw; by default copy, stock and k0, or all where none of them is there.
+        Which ones to draw; by default copy, stock, k0 and alias, or all where none is there.
 
     Returns
     -------
@@ -111,8 +111,9 @@ def memory_maps(record, approaches=None):
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
             axes.set_xlim(0, max((lifetime.end for lifetime in lifetimes), default=0) + 1)
             peak = row["memory"]["peak"] / MIB
+            planner = f"{row['planner']}, " if len({planner for _, planner in lines}) > 1 else ""
             axes.set_title(
-                f"{row['workload']}, {_label(record, row)}\npeak {peak:.2f} MiB",
+                f"{row['workload']}, {column}\n{planner}peak {peak:.2f} MiB",
                 loc="left",
                 fontsize=8,
             )
