@@ -9,7 +9,8 @@ SHELL := /bin/bash
 # Override on the command line: make VENV=~/envs/ta PYTHON=python3.12
 VENV ?= .venv
 PYTHON ?= python3
-COMPARE ?= conv_flatten reshape_chain qkv_split basic-pitch
+COMPARE ?= densenet reshape_chain qkv_split basic-pitch
+COMPARE_FLAGS ?= --approach copy,shipped,stock,k0,alias
 PYTEST_FLAGS ?=
 LAB_FLAGS ?=
 LOCK_FLAGS ?=
@@ -29,7 +30,7 @@ export PIP_ROOT_USER_ACTION := ignore
 
 compare: setup ## The main job: all approaches side by side, as a table and build/memory_map.png
 	@mkdir -p build
-	$(TA) compare $(COMPARE) --figure build/memory_map.png
+	$(TA) compare $(COMPARE) $(COMPARE_FLAGS) --figure build/memory_map.png
 
 # Both commands return at once, without a network, if their files are in the user's cache.
 setup: $(INSTALLED) ## The environment, the native helper and the model (needs a network; the jobs do not)

@@ -1,5 +1,6 @@
 """Between NumPy arrays and what a compiled function takes and returns; what it takes is checked."""
 
+from functools import cache
 from numbers import Number
 
 import numpy as np
@@ -63,6 +64,7 @@ def evaluate(size, sizes):
     return int(value) if isinstance(value, tirx.IntImm) else None
 
 
+@cache
 def item_bytes(dtype):
     """Bytes that one element of a dtype takes, as TVM stores it."""
     item = tvm.DataType(dtype)

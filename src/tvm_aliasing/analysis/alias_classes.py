@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import ir, relax, tirx
-from tvm.relax.analysis import post_order_visit
 
-from .bindings import callee_of, is_call
+from .bindings import bindings_of, callee_of, is_call, operator_of
 from .externs import declared_aliases
 from .places import anywhere_in, common, fill, join, mapped, roots_of, shaped_as, shifted
 
@@ -96,7 +95,7 @@ class AliasClasses:
         """The places of an expression whose variables have been visited."""
         if isinstance(expr, relax.SeqExpr):
             for block in expr.blocks:
-                for binding in block.bindings:
+                for binding in block.bindings[:]:
                     outer, self._binding = self._binding, binding
                     self.places[binding.var] = shaped_as(binding.var.ty, self._of_binding(binding))
                     self._binding = outer
@@ -258,17 +257,23 @@ def may_write_in_place(mod):
 
     An impure function may, whatever it calls.
     """
-    found = []
+    return any(
+        _writes_in_place(function)
+        for _, function in mod.functions_items()
+        if isinstance(function, relax.Function)
+    )
 
-    def visit(expr):
-        if isinstance(expr, relax.Call) and isinstance(expr.op, ir.Op):
-            found.append(expr.op.name in _IN_PLACE_OPS)
 
-    for _, function in mod.functions_items():
-        if isinstance(function, relax.Function):
-            found.append(not function.is_pure or bool(function.attrs.get("relax.force_pure", 0)))
-            post_order_visit(function, visit)
-    return any(found)
+def _writes_in_place(function):
+    if not function.is_pure or (function.attrs and function.attrs.get("relax.force_pure", 0)):
+        return True
+    values = [binding.value for binding in bindings_of(function.body)]
+    return any(
+        _writes_in_place(value)
+        if isinstance(value, relax.Function)
+        else operator_of(value) in _IN_PLACE_OPS
+        for value in values
+    )
 
 
 def _offset(view):

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from tvm import relax
 
-from .bindings import callee_of, is_call
-from .expressions import variables
+from .bindings import callee_of, operands, operator_of
 from .places import leaves, roots_of
 
 _ALLOCATIONS = (
@@ -71,32 +70,35 @@ class Liveness:
         if not uses:
             return ()
         begin, end = uses[0], uses[-1] + 1
-        first_inside = bisect_left(self._in_branches, begin)
-        if first_inside == len(self._in_branches) or self._in_branches[first_inside] >= end:
-            return ((begin, end),)
+        # Outside branches every point between two uses lies on a path with both.
+        inside = self._in_branches
+        inside = inside[bisect_left(inside, begin) : bisect_left(inside, end)]
         ranges = []
-        for point in range(begin, end):
-            if self._is_live(uses, point):
-                if ranges and ranges[-1][1] == point:
-                    ranges[-1] = (ranges[-1][0], point + 1)
-                else:
-                    ranges.append((point, point + 1))
+        for point in (*(point for point in inside if not self._is_live(uses, point)), end):
+            if begin < point:
+                ranges.append((begin, point))
+            begin = point + 1
         return tuple(ranges)
 
     def _is_live(self, uses, point):
         """Whether there is a use before a point and one after, on one path with it."""
         path = self.points[point].path
-        on_path = [use for use in uses if meet(path, self.points[use].path)]
-        return bool(on_path) and on_path[0] <= point <= on_path[-1]
+
+        def on_path(use):
+            return meet(path, self.points[use].path)
+
+        first = next(filter(on_path, uses), None)
+        last = next(filter(on_path, reversed(uses)), None)
+        return first is not None and first <= point <= last
 
     def _visit(self, body, path):
         for block in body.blocks:
-            for binding in block.bindings:
+            for binding in block.bindings[:]:
                 value = binding.value
                 here = len(self.points)
                 self.point_of[binding.var] = here
                 made = self._classes.places[binding.var]
-                if any(is_call(value, name) for name in _ALLOCATIONS):
+                if operator_of(value) in _ALLOCATIONS:
                     self._point(path, binding, ())
                 elif isinstance(value, relax.If):
                     self._point(path, binding, roots_read(value, self._classes))
@@ -133,7 +135,7 @@ def roots_read(value, classes):
     if isinstance(value, relax.TupleGetItem):
         return roots_of(classes.of(value))
     read = value.cond if isinstance(value, relax.If) else value
-    places = [classes.places.get(var, {}) for var in variables(read)]
+    places = [classes.places.get(var, {}) for var in operands(read)]
     return {root for place in places for leaf in leaves(place) for root in leaf}
 
 

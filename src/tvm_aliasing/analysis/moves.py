@@ -81,6 +81,8 @@ def moves(func):
     tuple of Move, or None
         None where any statement does something else, or cannot be shown to do only this.
     """
+    if _computes(func.body):
+        return None  # most kernels do: their loops need no proof
     loop_nests = nests(func.body)
     if not loop_nests:
         return None
@@ -105,13 +107,27 @@ def is_copy_kernel(func):
     return moves(func) is not None
 
 
+def _computes(body):
+    """Whether a store's value is neither a load nor a choice."""
+    stores = []
+    tvm_ffi.structural_walk(body, (tirx.BufferStore, stores.append))
+    return not all(
+        isinstance(store.value, ir.TensorLoad | tirx.Select) or _is_choice(store.value)
+        for store in stores
+    )
+
+
+def _is_choice(value):
+    return isinstance(value, ir.Call) and value.op.same_as(ir.Op.get("prim.if_then_else"))
+
+
 def _pieces(value, domain):
     """Split a value that chooses among loads by its index into (domain, load), or None."""
     if isinstance(value, ir.TensorLoad):
         return [(domain, value)]
     if isinstance(value, tirx.Select):
         condition, chosen, other = value.condition, value.true_value, value.false_value
-    elif isinstance(value, ir.Call) and value.op.same_as(ir.Op.get("prim.if_then_else")):
+    elif _is_choice(value):
         condition, chosen, other = value.args
     else:
         return None

@@ -9,8 +9,7 @@ from math import gcd
 from tvm import ir, relax, sym, tirx
 
 from .alias_classes import AliasClasses, Root
-from .bindings import bindings_of, callee_of, is_call
-from .expressions import variables
+from .bindings import bindings_of, callee_of, is_call, operands, operator_of
 from .places import leaves, roots_of
 
 #: Bytes: the alignment of TVM's storages. An offset that is a multiple of it costs nothing.
@@ -57,19 +56,19 @@ def read_from_first_byte(mod, value, _active=()):
     """
     callee = callee_of(value, mod)
     if isinstance(value, relax.If):
-        return variables(value.cond)
+        return operands(value.cond)
     if isinstance(callee, relax.Function):
         if any(callee.same_as(caller) for caller in _active):
-            return variables(value)
+            return operands(value)
         inner = AliasClasses(mod, callee, elided=True)
         demanding = demands_zero_offset(mod, callee, inner, _active)
         positions = {root.site[0] for root in demanding if root.kind == "param"}
-        return [var for i in sorted(positions) for var in variables(value.args[i])]
+        return [var for i in sorted(positions) for var in operands(value.args[i])]
     if isinstance(value, _RENAMINGS) or isinstance(callee, tirx.PrimFunc):
         return []
-    if any(is_call(value, name) for name in (*_KERNEL_CALLS, *_VIEWS)):
+    if operator_of(value) in (*_KERNEL_CALLS, *_VIEWS):
         return []
-    return [var for var in variables(value) if isinstance(var.ty, _TENSORS)]
+    return [var for var in operands(value) if isinstance(var.ty, _TENSORS)]
 
 
 def begins_inside(places):
@@ -113,14 +112,12 @@ def kernel_offsets(mod):
                 callee = callee_of(binding.value, mod)
                 if isinstance(callee, tirx.PrimFunc):
                     known = kernels.setdefault(binding.value.op, {})
-                    met = offsets.met_by_kernel(binding.value)
+                    for key, alignment in offsets.met_by_kernel(binding.value):
+                        _note(known, key, alignment)
                 elif isinstance(callee, relax.Function):
                     known = arguments[binding.value.op]
-                    met = offsets.met_by_function(binding.value)
-                else:
-                    continue
-                for key, alignment in met:
-                    changed |= _note(known, key, alignment)
+                    for key, alignment in offsets.met_by_function(binding.value):
+                        changed |= _note(known, key, alignment)
     return {kernel: params for kernel, params in kernels.items() if params}
 
 

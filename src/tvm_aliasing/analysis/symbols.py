@@ -37,6 +37,8 @@ def call_symbols(kernel, call):
 
 def in_caller(expr, symbols):
     """An expression of a kernel in the caller's symbols, or None where one stands for nothing."""
+    if isinstance(expr, tirx.IntImm):
+        return expr
     if any(var not in symbols for var in variables(expr)):
         return None
     return tvm_ffi.structural_map(expr, (ir.Var, lambda var: symbols.get(var, var)))

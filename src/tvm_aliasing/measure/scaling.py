@@ -11,6 +11,7 @@ from tvm.ir.instrument import pass_instrument
 
 from .. import isolate
 from ..agreement import agrees
+from ..analysis.moves import moves
 from ..approaches import PLANNERS, approach, front
 from ..build import build, check_options
 from ..passes.accept_offsets import AcceptOffsets
@@ -109,6 +110,7 @@ def _seconds_in_passes(mod, name, options):
         }
     )
     passes = tvm.transform.Sequential([*stages["introduced"], *stages["planned"]])
+    moves.cache_clear()  # as in a build of its own
     gc.collect()
     with options.target, tvm.transform.PassContext(instruments=[watch]):
         passes(mod)

@@ -7,9 +7,10 @@ from tvm.relax import op
 NAME = "densenet-pieces"
 
 #: Elements of the values that pieces pass on, float32.
-SIZE = 960
-#: In so many rows a piece lays its input out, one piece after the other.
-ROWS = (4, 6, 8, 10, 12, 15, 16, 20)
+SIZE = 5040
+#: In so many rows a piece lays its input out, one piece after the other. As in a network whose
+#: layers differ in size, most kernels are called in a few places only.
+ROWS = tuple(rows for rows in range(4, SIZE // 4 + 1) if SIZE % rows == 0)
 #: Concats in a piece.
 LAYERS = 3
 #: The input and the results of the first pieces, of which each later piece reads one.

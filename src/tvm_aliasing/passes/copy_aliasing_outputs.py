@@ -3,8 +3,7 @@
 import itertools
 
 import tvm
-from tvm import ir, relax
-from tvm.relax.analysis import post_order_visit
+from tvm import relax
 
 from ..attributes import SOURCE_ALIAS
 from .copies import emit_copy
@@ -52,7 +51,8 @@ def _callees_first(mod):
     def visit(name):
         if name not in visited and isinstance(mod[name], relax.Function):
             visited.add(name)
-            post_order_visit(mod[name], lambda e: visit(e) if isinstance(e, ir.GlobalVar) else None)
+            for callee in relax.analysis.all_global_vars(mod[name]):
+                visit(callee)
             ordered.append(name)
 
     for name in mod.get_global_vars():

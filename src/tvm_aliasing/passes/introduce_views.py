@@ -159,12 +159,13 @@ class _Chosen:
 
     def _can_take(self, results, views):
         """Whether all that use the results can do so where they would begin."""
-        demanding = {self._profile.class_of(root) for root in self._demanding}
-        return not any(
-            self._begins_inside(source, begin)
-            and any(self._profile.class_of(root) in demanding for root in leaf)
+        inside = {
+            self._profile.class_of(root)
             for leaf, (source, _, begin) in zip(results, views)
-        )
+            if self._begins_inside(source, begin)
+            for root in leaf
+        }
+        return not inside or inside.isdisjoint(map(self._profile.class_of, self._demanding))
 
     def _pays(self, results, views):
         """Whether the output policy would not have the same results copied again."""
