@@ -266,10 +266,13 @@ def approach(name):
         raise UnsupportedError(f"approach {name!r} is not there yet: use one of {known}")
     if name.startswith("alias:"):
         features = name.removeprefix("alias:").split("+")
+        use = f"use {', '.join(FEATURES)}"
         for feature in features:
             if feature in NOT_THERE_YET:
-                raise UnsupportedError(f"feature {feature!r} of alias is not there yet")
+                raise UnsupportedError(f"feature {feature!r} of alias is not there yet: {use}")
             if feature not in FEATURES:
-                raise InputError(f"alias has no feature {feature!r}: use {', '.join(FEATURES)}")
+                raise InputError(f"alias has no feature {feature!r}: {use}")
+        if len(set(features)) < len(features):
+            raise InputError(f"approach {name!r} names a feature twice: {use}")
         return Approach(name, partial(alias, features=set(features)))
     raise InputError(f"unknown approach {name!r}: use one of {known}")

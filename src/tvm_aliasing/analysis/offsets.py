@@ -4,12 +4,16 @@ A kernel takes a tensor at an offset once its buffer declares one. A packed func
 of an `If` and the operators of the virtual machine read from the first byte of what they are given.
 """
 
+from functools import lru_cache
 from math import gcd
 
+import tvm_ffi
 from tvm import ir, relax, sym, tirx
 
+from ..values import item_bytes
 from .alias_classes import AliasClasses, Root
 from .bindings import bindings_of, callee_of, is_call, operands, operator_of
+from .moves import begins_at_zero
 from .places import leaves, roots_of
 
 #: Bytes: the alignment of TVM's storages. An offset that is a multiple of it costs nothing.
@@ -37,9 +41,53 @@ def demands_zero_offset(mod, function, classes, _active=()):
     """
     found = set()
     for binding in bindings_of(function.body):
-        for var in read_from_first_byte(mod, binding.value, (*_active, function)):
+        value = binding.value
+        for var in read_from_first_byte(mod, value, (*_active, function)):
             found |= roots_of(classes.of(var))
+        if operator_of(value) == "relax.call_tir":
+            # Its results are the last parameters of the kernel.
+            results = leaves(classes.places[binding.var])
+            for i in demanding_parameters(mod[value.args[0]]):
+                result = i - len(value.args[1])
+                found |= roots_of(results[result]) if result >= 0 else set()
     return found
+
+
+@lru_cache(maxsize=1024)
+def demanding_parameters(kernel):
+    """The positions of the parameters that a kernel cannot take at any offset.
+
+    It hands on the pointer to their storage, as sorting does, which knows nothing of an offset; or
+    it declares offsets of its own, and not every one.
+
+    Parameters
+    ----------
+    kernel : tvm.tirx.PrimFunc
+
+    Returns
+    -------
+    tuple of int
+    """
+    handed_on = []
+
+    def see(call):
+        if call.op.same_as(ir.Op.get("tirx.buffer_data")):
+            handed_on.append(call.args[0])
+
+    tvm_ffi.structural_walk(kernel.body, (ir.Call, see))
+    return tuple(
+        i
+        for i, param in enumerate(kernel.params)
+        if isinstance(param.ty, tirx.BufferType)
+        and (any(param.same_as(other) for other in handed_on) or not _declares_any_offset(param))
+    )
+
+
+def _declares_any_offset(buffer):
+    ty = buffer.ty
+    if begins_at_zero(buffer):
+        return True  # it can be made to
+    return isinstance(ty.elem_offset, ir.Var) and ty.offset_factor <= 1
 
 
 def read_from_first_byte(mod, value, _active=()):
@@ -64,11 +112,19 @@ def read_from_first_byte(mod, value, _active=()):
         demanding = demands_zero_offset(mod, callee, inner, _active)
         positions = {root.site[0] for root in demanding if root.kind == "param"}
         return [var for i in sorted(positions) for var in operands(value.args[i])]
-    if isinstance(value, _RENAMINGS) or isinstance(callee, tirx.PrimFunc):
-        return []
-    if operator_of(value) in (*_KERNEL_CALLS, *_VIEWS):
+    operator = operator_of(value)
+    if isinstance(callee, tirx.PrimFunc):
+        return _demanded(callee, value.args)
+    if operator in _KERNEL_CALLS:
+        return _demanded(mod[value.args[0]], value.args[1])
+    if isinstance(value, _RENAMINGS) or operator in _VIEWS:
         return []
     return [var for var in operands(value) if isinstance(var.ty, _TENSORS)]
+
+
+def _demanded(kernel, arguments):
+    positions = [i for i in demanding_parameters(kernel) if i < len(arguments)]
+    return [var for i in positions for var in operands(arguments[i])]
 
 
 def begins_inside(places):
@@ -118,6 +174,14 @@ def kernel_offsets(mod):
                     known = arguments[binding.value.op]
                     for key, alignment in offsets.met_by_function(binding.value):
                         changed |= _note(known, key, alignment)
+    for kernel, params in kernels.items():
+        for i, alignment in params.items():
+            if alignment % item_bytes(mod[kernel].params[i].ty.dtype):
+                raise ValueError(
+                    f"kernel {kernel.name_hint} is given a view that begins at a multiple of "
+                    f"{alignment} bytes, and {mod[kernel].params[i].ty.dtype} needs more: copy it "
+                    "from a view of bytes first"
+                )
     return {kernel: params for kernel, params in kernels.items() if params}
 
 
@@ -131,17 +195,27 @@ class _Offsets:
         """The alignment of each tensor that a kernel is given, by its position."""
         for i, argument in enumerate(call.args):
             if isinstance(argument.ty, relax.TensorType):
-                yield i, self._alignment(self._classes.of(argument))
+                yield i, self._alignment(self._classes.of(argument), argument.ty)
 
     def met_by_function(self, call):
         """The same for each tensor in a called function's arguments, by its root there."""
         for i, argument in enumerate(call.args):
             for path, leaf in _paths(self._classes.of(argument)):
-                yield Root("param", (i, *path)), self._alignment(leaf)
+                ty = argument.ty
+                for index in path:
+                    ty = ty.fields[index]
+                yield Root("param", (i, *path)), self._alignment(leaf, ty)
 
-    def _alignment(self, leaf):
+    def _alignment(self, leaf, ty):
         """Bytes of which the offset of a tensor is a multiple; 0 where it is surely zero."""
-        return gcd(*(self._of_root(root, begin) for root, begin in leaf.items()))
+        # Of an offset that is not known, all that can be said is that elements are whole.
+        item = item_bytes(ty.dtype) if isinstance(ty, relax.TensorType) and ty.dtype else 1
+        return gcd(
+            *(
+                self._of_root(root, begin) if begin is not None else item
+                for root, begin in leaf.items()
+            )
+        )
 
     def _of_root(self, root, begin):
         base = 0
@@ -156,8 +230,6 @@ class _Offsets:
 
 def multiple_of(begin):
     """The largest number of bytes, up to `ALIGNMENT`, that divides an offset; 0 for offset 0."""
-    if begin is None:
-        return 1
     if not isinstance(begin, int):
         known = sym.Analyzer().modular_set(begin)
         begin = gcd(int(known.coeff), int(known.base))

@@ -108,6 +108,10 @@ def _with_destinations(call, places):
     """A `call_tir` as a call that is given where to write."""
     kernel, arguments = call.args[0], list(call.args[1])
     indices = list(range(len(arguments), len(arguments) + len(places)))
+    types = output_types(call)
     return relax.op.call_tir_inplace(
-        kernel, relax.Tuple([*arguments, *places]), indices, call.ty_args[0]
+        kernel,
+        relax.Tuple([*arguments, *places]),
+        indices,
+        types if isinstance(call.ty_args[0], relax.TupleType) else types[0],
     )
