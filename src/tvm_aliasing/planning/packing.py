@@ -13,7 +13,9 @@ from .exhaustive import lowest_packing
 from .timeline import Timeline
 
 SEARCHED = 48  # most buffers whose packings are searched exhaustively
-WORK = 400_000  # of a `Timeline`, after which no further order is tried
+WORK = 400_000  # of a `Timeline`, at most, after which no further order is tried
+WORK_EACH = 150  # the same for each of the buffers and of `FEW` more
+FEW = 300
 TRIES = 16  # orders of the buffers of one stretch of the program
 FAR_LONGER = 16  # times the usual lifetime: buffers that live so long are placed first
 
@@ -95,13 +97,14 @@ class _Packer:
         self._sizes, self._lives, self._bound = sizes, lives, bound
         self._timeline = Timeline(sizes, lives)
         self._random = Random(0)
+        self._work = min(WORK, WORK_EACH * (FEW + len(sizes)))
 
     def pack(self):
         """The first packing that is low enough, or the lowest that is found."""
         timeline, packings = self._timeline, []
         for order in _orders(self._sizes, self._lives):
             before = timeline.work
-            if before > WORK // 2:
+            if before > self._work // 2:
                 break
             offsets = [0] * len(order)
             timeline.place(order, offsets)
@@ -114,8 +117,8 @@ class _Packer:
             offsets, is_lowest = lowest_packing(self._sizes, self._lives, offsets)
             if is_lowest:
                 return offsets
-        self._lower(order, offsets, WORK)
-        self._place_anew(order, [], offsets, WORK, WORK)
+        self._lower(order, offsets, self._work)
+        self._place_anew(order, [], offsets, self._work, self._work)
         return offsets
 
     def _lower(self, order, offsets, work):
