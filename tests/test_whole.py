@@ -46,8 +46,19 @@ def policy_copies(built):
 
 
 def copies(record, approach):
-    (row,) = (row for row in record.rows if row["approach"] == approach)
-    return row["memory"]["copy_kernels"]
+    """Copy kernels of an approach; a planner changes none."""
+    found = {
+        row["planner"]: row["memory"]["copy_kernels"]
+        for row in record.rows
+        if row["approach"] == approach
+    }
+    (count,) = set(found.values())
+    return count
+
+
+def names(record):
+    """The approaches of a record, each once."""
+    return list(dict.fromkeys(row["approach"] for row in record.rows))
 
 
 def assert_right(record):
@@ -61,8 +72,8 @@ def assert_right(record):
 
 @pytest.mark.parametrize("name", ta.workloads())
 def test_every_approach_is_right_and_k0_copies_no_more_than_stock(name):
-    record = ta.compare(name)
-    assert [row["approach"] for row in record.rows] == ta.approaches()
+    record = ta.compare(name, planner="tvm")  # test_side_by_side has the others
+    assert names(record) == ta.approaches()
     assert_right(record)
     found = ta.workload(name)
     demanded = policy_copies(ta.build(found.mod, "k0", params=found.params, dims=found.dims))
@@ -95,7 +106,7 @@ def test_every_approach_is_right_on_a_real_model():
     rtol, atol = TOLERANCE["float32"]
     assert all(rtol * np.abs(output).max() + atol <= 1e-4 for output in expected)
     record = ta.compare("basic-pitch")
-    assert [row["approach"] for row in record.rows] == ta.approaches()
+    assert names(record) == ta.approaches()
     assert_right(record)
     assert record.provenance["references"] == {"basic-pitch": "ONNX Runtime"}
     assert copies(record, "k0") <= copies(record, "stock") < copies(record, "copy")
