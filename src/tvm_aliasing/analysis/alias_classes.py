@@ -14,24 +14,9 @@ from tvm import ir, relax, tirx
 
 from .bindings import bindings_of, callee_of, is_call, operator_of
 from .externs import declared_aliases
+from .flat_memory import memory_scope
+from .operators import AT_ZERO, ELIDED, EXTERN_CALLS, IN_PLACE, VIEWS
 from .places import anywhere_in, common, fill, join, mapped, roots_of, shaped_as, shifted
-
-_VIEW_OPS = (
-    "relax.memory.view",
-    "relax.memory.ensure_zero_offset",
-)
-#: `relax.reshape` means a value in a source program and a view once reshapes have been elided.
-_ELIDED_OPS = (*_VIEW_OPS, "relax.reshape")
-_IN_PLACE_OPS = ("relax.call_tir_inplace", "relax.call_inplace_packed")
-_EXTERN_OPS = (
-    "relax.call_pure_packed",
-    "relax.call_inplace_packed",
-    "relax.call_builtin_with_ctx",
-    "relax.call_py_func",
-    "relax.make_closure",
-    "relax.invoke_closure",
-    "relax.invoke_pure_closure",
-)
 
 
 @dataclass(frozen=True)
@@ -80,7 +65,6 @@ class AliasClasses:
         self._active = (*_active, function)
         self._sites = itertools.count()
         self._binding = None
-        self._views = _ELIDED_OPS if elided else _VIEW_OPS
         self._externs = declared_aliases(function)
         self._summaries = {}
         self._in_callee = {}  # root of a called function's -> its `AliasClasses`, and its root
@@ -143,9 +127,14 @@ class AliasClasses:
         return self.of(value)
 
     def _of_call(self, call):
-        name = call.op.name if isinstance(call.op, ir.Op) else None
-        if name in self._views:
-            return self._of_view(call, name)
+        name = operator_of(call)
+        if name in VIEWS:
+            viewed = self.of(call.args[0])
+            return {root: shifted(begin, _offset(call)) for root, begin in viewed.items()}
+        if name in AT_ZERO:
+            return {**self.of(call.args[0]), **self._new("fresh")}
+        if name in ELIDED and self._elided:
+            return self.of(call.args[0])
         if name == "relax.call_tir_inplace":
             args, site = list(call.args[1]), next(self._sites)
             parts = [
@@ -156,18 +145,10 @@ class AliasClasses:
         callee = callee_of(call, self._mod)
         if isinstance(callee, relax.Function):
             return self._of_function_call(call, callee)
-        if name in _EXTERN_OPS or (name is None and not isinstance(callee, tirx.PrimFunc)):
+        if name in EXTERN_CALLS or (name is None and not isinstance(callee, tirx.PrimFunc)):
             return self._of_extern_call(call)
         site = next(self._sites)
         return fill(call.ty, lambda path: self._root("fresh", (site, *path)))
-
-    def _of_view(self, call, name):
-        viewed = self.of(call.args[0])
-        if name == "relax.memory.view":
-            return {root: shifted(begin, _offset(call)) for root, begin in viewed.items()}
-        if name == "relax.memory.ensure_zero_offset":  # a copy, where it is not at zero
-            return {**viewed, **self._new("fresh")}
-        return viewed
 
     def _new(self, kind):
         return self._root(kind, (next(self._sites),))
@@ -243,12 +224,11 @@ class AliasClasses:
 def memory_of_type(mod, ty):
     """The `Memory` of a tensor of a type; by default on the first device of scope `global`."""
     known = list(mod.global_infos.get("vdevice", ()))
-    if not isinstance(ty, relax.TensorType) or ty.vdevice is None:
-        is_it = [vdevice.memory_scope == "global" for vdevice in known]  # as CallTIRRewrite has it
-        scope = "global"
-    else:
+    scope = memory_scope(ty)
+    if isinstance(ty, relax.TensorType) and ty.vdevice is not None:
         is_it = [tvm_ffi.structural_equal(vdevice, ty.vdevice) for vdevice in known]
-        scope = ty.vdevice.memory_scope
+    else:
+        is_it = [vdevice.memory_scope == scope for vdevice in known]  # as CallTIRRewrite has it
     return Memory(is_it.index(True) if any(is_it) else 0, scope)
 
 
@@ -271,7 +251,7 @@ def _writes_in_place(function):
     return any(
         _writes_in_place(value)
         if isinstance(value, relax.Function)
-        else operator_of(value) in _IN_PLACE_OPS
+        else operator_of(value) in IN_PLACE
         for value in values
     )
 

@@ -1,11 +1,13 @@
 """Where a reshape leaves every byte in its place."""
 
 import tvm_ffi
+from tvm import relax
 
 
-def memory_scope(tensor_type):
-    """The memory scope that a tensor type names; TVM's default is `global`."""
-    return tensor_type.vdevice.memory_scope if tensor_type.vdevice else "global"
+def memory_scope(ty):
+    """The memory scope that a tensor's type names; TVM's default is `global`."""
+    vdevice = ty.vdevice if isinstance(ty, relax.TensorType) else None
+    return vdevice.memory_scope if vdevice else "global"
 
 
 def keeps_bytes_in_place(source, result, flat_scopes):

@@ -6,13 +6,8 @@ from typing import NamedTuple
 from tvm import relax
 
 from .bindings import callee_of, operands, operator_of
+from .operators import ALLOCATIONS
 from .places import leaves, roots_of
-
-_ALLOCATIONS = (
-    "relax.builtin.alloc_tensor",
-    "relax.memory.alloc_storage",
-    "relax.memory.alloc_tensor",
-)
 
 
 class Point(NamedTuple):
@@ -98,7 +93,7 @@ class Liveness:
                 here = len(self.points)
                 self.point_of[binding.var] = here
                 made = self._classes.places[binding.var]
-                if operator_of(value) in _ALLOCATIONS:
+                if operator_of(value) in ALLOCATIONS:
                     self._point(path, binding, ())
                 elif isinstance(value, relax.If):
                     self._point(path, binding, roots_read(value, self._classes))

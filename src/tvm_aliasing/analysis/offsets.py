@@ -14,14 +14,13 @@ from ..values import item_bytes
 from .alias_classes import AliasClasses, Root
 from .bindings import bindings_of, callee_of, is_call, operands, operator_of
 from .moves import begins_at_zero
+from .operators import ELIDED, KERNEL_CALLS, VIEWS
 from .places import leaves, roots_of
 
 #: Bytes: the alignment of TVM's storages. An offset that is a multiple of it costs nothing.
 ALIGNMENT = 64
 
-_KERNEL_CALLS = ("relax.call_tir", "relax.call_tir_inplace")
 _RENAMINGS = (relax.Var, relax.Tuple, relax.TupleGetItem, ir.Constant)
-_VIEWS = ("relax.memory.view", "relax.reshape")
 _TENSORS = (relax.TensorType, relax.TupleType, relax.AnyType)
 
 
@@ -115,9 +114,9 @@ def read_from_first_byte(mod, value, _active=()):
     operator = operator_of(value)
     if isinstance(callee, tirx.PrimFunc):
         return _demanded(callee, value.args)
-    if operator in _KERNEL_CALLS:
+    if operator in KERNEL_CALLS:
         return _demanded(mod[value.args[0]], value.args[1])
-    if isinstance(value, _RENAMINGS) or operator in _VIEWS:
+    if isinstance(value, _RENAMINGS) or operator in (*VIEWS, *ELIDED):
         return []
     return [var for var in operands(value) if isinstance(var.ty, _TENSORS)]
 

@@ -86,13 +86,6 @@ class Destinations:
         for buffer, root in self._first.items():
             self.allocated_before.setdefault(self._made_by(root).var, []).append(buffer)
 
-    def type_of(self, root):
-        """The type of what a root was made for."""
-        ty = self._made_by(root).var.ty
-        for index in root.site[1:]:
-            ty = ty.fields[index]
-        return ty
-
     def _choose(self, join):
         (result,) = self.classes.places[join.var]
         buffer, begin = self.places.get(result, (join.var, tirx.const(0, "int64")))
@@ -148,7 +141,9 @@ class Destinations:
             and self._path_of(made) == self._path_of(join)
             and self.classes.memory_of(root) == self.classes.memory_of(result)
             # All of what the kernel makes, and no view of a part.
-            and sym.Analyzer().can_prove_equal(_count(self.type_of(root)), _count(piece.operand.ty))
+            and sym.Analyzer().can_prove_equal(
+                _count(self.classes.type_of(root)), _count(piece.operand.ty)
+            )
         )
 
     def _made_by(self, root):
