@@ -28,7 +28,7 @@ export PIP_ROOT_USER_ACTION := ignore
 
 .PHONY: compare setup test lab notebooks measure measure-cuda rfc lint lock clean help
 
-compare: setup ## The main job: all approaches side by side, as a table and build/memory_map.png
+compare: setup ## The main job: approaches side by side, as a table and build/memory_map.png
 	@mkdir -p build
 	$(TA) compare $(COMPARE) $(COMPARE_FLAGS) --figure build/memory_map.png
 
