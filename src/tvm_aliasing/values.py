@@ -1,6 +1,7 @@
 """Between NumPy arrays and what a compiled function takes and returns; what it takes is checked."""
 
 from functools import cache
+from math import prod
 from numbers import Number
 
 import numpy as np
@@ -62,6 +63,11 @@ def evaluate(size, sizes):
     value = tvm_ffi.structural_map(size, (ir.Var, lambda var: known.get(var, var)))
     value = sym.Analyzer().simplify(value)
     return int(value) if isinstance(value, tirx.IntImm) else None
+
+
+def element_count(extents):
+    """Number of elements of a tensor or buffer of given extents, as an expression."""
+    return prod(extents, start=tirx.const(1, "int64"))
 
 
 @cache

@@ -2,7 +2,8 @@
 
 from tvm import sym, tirx
 
-from .moves import element_count, moves
+from ..values import element_count
+from .moves import moves
 
 
 def pieces_joined(kernel):
@@ -30,13 +31,14 @@ def pieces_joined(kernel):
         if move is None or not move.dest.same_as(output) or move.source not in position:
             return None
         whole = analyzer.can_prove_equal(move.source_begin, 0)
-        if not (whole and analyzer.can_prove_equal(move.count, element_count(move.source))):
+        count = element_count(move.source.ty.shape)
+        if not (whole and analyzer.can_prove_equal(move.count, count)):
             return None
         pieces.append((position[move.source], move.dest_begin))
         end = end + move.count
         left.remove(move)
-    covered = len(pieces) > 1 and analyzer.can_prove_equal(end, element_count(output))
-    return pieces if covered else None
+    covered = analyzer.can_prove_equal(end, element_count(output.ty.shape))
+    return pieces if covered and len(pieces) > 1 else None
 
 
 def _begins_at(move, element, analyzer):

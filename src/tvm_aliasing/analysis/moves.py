@@ -8,11 +8,11 @@ Names and op patterns play no part. Whatever the body does not show, the answer 
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 
 import tvm_ffi
 from tvm import ir, sym, tirx
 
+from ..values import element_count
 from .expressions import divides_backwards, variables
 from .loop_nests import nests
 
@@ -38,11 +38,6 @@ class Move:
     source_begin: ir.Expr
     dest_begin: ir.Expr | None
     count: ir.Expr
-
-
-def element_count(buffer):
-    """Number of elements of a buffer."""
-    return prod(buffer.ty.shape, start=tirx.const(1, "int64"))
 
 
 def begins_at_zero(buffer):
@@ -191,7 +186,7 @@ def _move(store, load, domain):
         return None
     if source.ty.dtype != dest.ty.dtype or not (is_compact(source) and is_compact(dest)):
         return None
-    count = prod((extent.extent for extent in domain.values()), start=tirx.const(1, "int64"))
+    count = element_count(extent.extent for extent in domain.values())
     if sym.Analyzer().can_prove_equal(count, 0):
         zero = tirx.const(0, "int64")
         return Move(source, dest, zero, zero, count)

@@ -2,7 +2,8 @@
 
 from tvm import sym, tirx
 
-from .moves import element_count, moves
+from ..values import element_count
+from .moves import moves
 from .reshape_only import is_reshape_only
 
 
@@ -26,7 +27,7 @@ def ranges_viewed(kernel):
         if move.source not in position or move.dest not in position:
             return _as_reshape(kernel)
         whole = move.dest_begin is not None and analyzer.can_prove_equal(move.dest_begin, 0)
-        whole = whole and analyzer.can_prove_equal(move.count, element_count(move.dest))
+        whole = whole and analyzer.can_prove_equal(move.count, element_count(move.dest.ty.shape))
         output = position[move.dest]
         if not whole or output in found:
             return None

@@ -7,7 +7,8 @@ of its output, reads a strided source, leaves a second input unused, or takes a 
 from tvm import ir, relax, sym, tirx
 from tvm.relax.analysis import post_order_visit
 
-from .moves import begins_at_zero, element_count, moves
+from ..values import element_count
+from .moves import begins_at_zero, moves
 
 
 def is_reshape_only(func):
@@ -52,8 +53,8 @@ def _is_whole(move):
     return (
         analyzer.can_prove_equal(move.source_begin, 0)
         and analyzer.can_prove_equal(move.dest_begin, 0)
-        and analyzer.can_prove_equal(move.count, element_count(move.source))
-        and analyzer.can_prove_equal(move.count, element_count(move.dest))
+        and analyzer.can_prove_equal(move.count, element_count(move.source.ty.shape))
+        and analyzer.can_prove_equal(move.count, element_count(move.dest.ty.shape))
     )
 
 

@@ -1,22 +1,24 @@
 """What a planned function allocates, in numbers, and the symbolic sizes that these depend on."""
 
-from math import prod
-
-from tvm import ir, relax, tirx
+from tvm import ir, relax
 
 from ..analysis.bindings import bindings_of, is_call
-from ..values import evaluate, item_bytes
+from ..values import element_count, evaluate, item_bytes
 
 
 def storage_bytes(value):
     """What a binding's value allocates as storage, as an expression; None where it does not."""
-    return _count(value.args[0]) if is_call(value, "relax.memory.alloc_storage") else None
+    return (
+        element_count(value.args[0].values)
+        if is_call(value, "relax.memory.alloc_storage")
+        else None
+    )
 
 
 def tensor_bytes(value):
     """What a binding's value allocates as a tensor, as an expression; None where it does not."""
     if is_call(value, "relax.memory.alloc_tensor"):
-        return _count(value.args[2]) * item_bytes(value.args[3].value)
+        return element_count(value.args[2].values) * item_bytes(value.args[3].value)
     return None
 
 
@@ -54,7 +56,3 @@ def _matched(declared, given, sizes):
 def _extents(ty):
     shape = ty.shape if isinstance(ty, relax.TensorType) else ty
     return shape.values or () if isinstance(shape, relax.ShapeExpr | relax.ShapeType) else ()
-
-
-def _count(shape):
-    return prod(shape.values, start=tirx.const(1, "int64"))

@@ -1,6 +1,5 @@
 """Which concats need not run, because what they join can be computed in its place."""
 
-from math import prod
 from typing import NamedTuple
 
 from tvm import ir, relax, sym, tirx
@@ -11,7 +10,7 @@ from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.places import roots_of
 from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
-from ..values import item_bytes
+from ..values import element_count, item_bytes
 from .profile import Profile
 
 
@@ -142,7 +141,8 @@ class Destinations:
             and self.classes.memory_of(root) == self.classes.memory_of(result)
             # All of what the kernel makes, and no view of a part.
             and sym.Analyzer().can_prove_equal(
-                _count(self.classes.type_of(root)), _count(piece.operand.ty)
+                element_count(self.classes.type_of(root).shape.values),
+                element_count(piece.operand.ty.shape.values),
             )
         )
 
@@ -154,7 +154,3 @@ class Destinations:
 
     def _path_of(self, binding):
         return self._liveness.points[self._liveness.point_of[binding.var]].path
-
-
-def _count(ty):
-    return prod(ty.shape.values, start=tirx.const(1, "int64"))
