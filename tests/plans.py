@@ -6,7 +6,7 @@ from tvm.relax.analysis import free_vars
 from tvm_aliasing.analysis.alias_classes import AliasClasses
 from tvm_aliasing.analysis.bindings import bindings_of, is_call
 from tvm_aliasing.analysis.liveness import Liveness
-from tvm_aliasing.analysis.places import leaves
+from tvm_aliasing.analysis.places import roots_of
 from tvm_aliasing.values import item_bytes
 
 
@@ -23,7 +23,7 @@ def _faults(mod, function):
     assert not free_vars(function)  # a storage that does not dominate its use would be free
     classes = AliasClasses(mod, function, elided=True)
     liveness = Liveness(mod, function, classes)
-    storages, tensors = {}, {}
+    storages, tensors, returned = {}, {}, roots_of(classes.result)
     for binding in bindings_of(function.body):
         value, path = binding.value, liveness.points[liveness.point_of[binding.var]].path
         if is_call(value, "relax.memory.alloc_storage"):
@@ -51,7 +51,8 @@ def _faults(mod, function):
             for other, (its_root, its_begin, its_end, its_live) in tensors.get(storage, {}).items():
                 if begin < its_end and its_begin < end and live & its_live:
                     yield f"{binding.var.name} overlaps {other.name}"
-                returned = [root in leaf or its_root in leaf for leaf in leaves(classes.result)]
-                if any(returned):
-                    yield f"{binding.var.name} and {other.name}: an output shares its storage"
+                if {root, its_root} <= returned:
+                    yield f"{binding.var.name} and {other.name}: two outputs in one storage"
+            if root in returned and (begin, end) != (0, size):
+                yield f"{binding.var.name}: an output in a storage of {size} bytes"
             tensors.setdefault(storage, {})[binding.var] = (root, begin, end, live)

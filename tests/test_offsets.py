@@ -545,14 +545,15 @@ class Chain:
         a = R.call_tir(Chain.twice, (x,), out_ty=Vec)
         b = R.call_tir(Chain.twice, (a,), out_ty=Vec)
         c = R.call_tir(Chain.twice, (b,), out_ty=Vec)
-        return c
+        d = R.call_tir(Chain.twice, (c,), out_ty=Vec)
+        return d
 
 
 @pytest.mark.parametrize(
     ("planner", "expected"), [(PlanTokens, {}), (PlanArena, {0: ALIGNMENT, 1: ALIGNMENT})]
 )
 def test_kernels_of_what_a_planner_made(planner, expected):
-    """In an arena the first tensor lies at 0 and the second one after it; what is returned not."""
+    """In an arena `b` and `c` lie one after the other; `a` lies where `d`, an output, will be."""
     passes = [transform.ToNonDataflow(), transform.CallTIRRewrite(), planner()]
     found = kernel_offsets(tvm.transform.Sequential(passes)(Chain))
     assert found.get(Chain.get_global_var("twice"), {}) == expected

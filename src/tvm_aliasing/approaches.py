@@ -12,23 +12,34 @@ import tvm
 from tvm import relax
 from tvm.relax import transform
 
-from .errors import InputError, UnsupportedError
+from .errors import InputError
+from .analysis.properties import DECLARED, PROVED
 from .passes.accept_offsets import AcceptOffsets
+from .passes.accept_overlaps import AcceptOverlaps
+from .passes.annotate_properties import AnnotateProperties
 from .passes.annotate_reshape_only import AnnotateReshapeOnly
 from .passes.bound_symbolic_sizes import BoundSymbolicSizes
 from .passes.copy_aliasing_outputs import CopyAliasingOutputs
 from .passes.copy_for_externs import CopyForExterns
+from .passes.declare_donations import DeclareDonations
 from .passes.drop_noalias import DropNoalias
 from .passes.elide_reshape_only import ElideReshapeOnly
+from .passes.fence_aliasing import FenceAliasing, RemoveFence
 from .passes.introduce_destinations import IntroduceDestinations
 from .passes.introduce_views import IntroduceViews
 from .passes.keep_moves_apart import KeepMovesApart
 from .passes.plan_storage import PlanArena, PlanTokens
+from .passes.recheck_overwrites import RecheckOverwrites
 from .passes.record_source_aliases import RecordSourceAliases
 
 
 def front(options):
     """Source program to fused kernels, as TVM's CPU pipeline does it, and their schedules."""
+    return [*legalize(options), *fuse(options), options.schedules]
+
+
+def legalize(options):
+    """Source program to calls of kernels, one for each operator."""
     return [
         RecordSourceAliases(),
         relax.backend.DispatchSampling(),
@@ -36,9 +47,14 @@ def front(options):
         transform.LegalizeOps(),
         transform.AnnotateTIROpPattern(),
         *([KeepMovesApart()] if options.fused == "moves-apart" else []),
+    ]
+
+
+def fuse(options):
+    """Constants folded, and several operators to a kernel."""
+    return [
         transform.FoldConstant(),
         *([transform.FuseOps(), transform.FuseTIR()] if options.fused else []),
-        options.schedules,
     ]
 
 
@@ -51,7 +67,7 @@ PLANNERS = {
 
 def plan(options):
     """Tensors to storages, and kernels that take tensors where they then lie."""
-    return [*plan_as_tvm(options), AcceptOffsets()]
+    return [*plan_as_tvm(options), AcceptOverlaps(), AcceptOffsets()]
 
 
 def plan_as_tvm(options):
@@ -72,12 +88,39 @@ def plan_stock(options):
 
 def demanded_copies(options):
     """Copies where no offset can be taken, and for the output policy; scheduled like all else."""
-    return [CopyForExterns(), *policy_copies(options)]
+    return [CopyForExterns(), CopyAliasingOutputs(), *late_schedules(options)]
 
 
-def policy_copies(options):
-    """Copies that give each output a storage of its own, scheduled like all other kernels."""
-    return [CopyAliasingOutputs(), options.schedules]
+def late_schedules(options):
+    """Schedules of kernels that are introduced late; of others they are still to come."""
+    return [options.schedules] if options.placement == "late" else []
+
+
+def said_and_done(options, say, do=()):
+    """The stages of an approach that says something about aliasing and acts on it.
+
+    Parameters
+    ----------
+    options : PassOptions
+    say : list of passes
+        Late: on kernels as they are run. Early: before constants are folded and operators fused.
+    do : list of passes
+        What acts on what was said, when execution is generated.
+    """
+    if options.placement == "late":
+        return {
+            "front": front(options),
+            "introduced": [*say, *do],
+            "planned": plan(options),
+            "vm": lower(options),
+        }
+    fenced = options.placement == "early-fenced"
+    return {
+        "introduced": [*legalize(options), *say, *([FenceAliasing()] if fenced else [])],
+        "front": [*fuse(options), options.schedules, *([RemoveFence()] if fenced else [])],
+        "planned": [*do, RecheckOverwrites(), options.schedules, *plan(options)],
+        "vm": lower(options),
+    }
 
 
 def lower(_options):
@@ -143,41 +186,59 @@ def stock_noalias(options):
 
 def k0(options):
     """K0 marks what only reshapes; K1 reads the mark and elides where memory is flat."""
-    return {
-        "front": front(options),
-        "introduced": [
-            AnnotateReshapeOnly(),
-            ElideReshapeOnly(options.flat_scopes),
-            *demanded_copies(options),
-        ],
-        "planned": plan(options),
-        "vm": lower(options),
-    }
+    return said_and_done(
+        options,
+        say=[AnnotateReshapeOnly()],
+        do=[ElideReshapeOnly(options.flat_scopes), *demanded_copies(options)],
+    )
 
 
 def k0_run(options):
     """K0 without K1: the annotation forces nothing."""
-    return {
-        "front": front(options),
-        "introduced": [AnnotateReshapeOnly(), *demanded_copies(options)],
-        "planned": plan(options),
-        "vm": lower(options),
-    }
+    return said_and_done(options, say=[AnnotateReshapeOnly()], do=demanded_copies(options))
+
+
+def k0_plus(options, features):
+    """K0 with more to say: kernels are marked, and who generates execution reads the marks."""
+    return said_and_done(
+        options,
+        say=[*donations(options, features), AnnotateProperties()],
+        do=[
+            IntroduceViews(options.flat_scopes, "views" in features, DECLARED),
+            *demanded_copies(options),
+            *destinations(options, features, DECLARED),
+        ],
+    )
 
 
 def alias(options, features):
-    """Aliasing said in the graph: views of ranges, and destinations that are written in place."""
-    return {
-        "front": front(options),
-        "introduced": [
-            IntroduceViews(options.flat_scopes, ranges="views" in features),
-            CopyForExterns(),
-            *([IntroduceDestinations()] if "dest" in features else []),
-            *policy_copies(options),
+    """Aliasing said in the graph: views of ranges, and places that kernels write to."""
+    return said_and_done(
+        options,
+        say=[
+            *donations(options, features),
+            IntroduceViews(options.flat_scopes, "views" in features),
+            *demanded_copies(options),
+            *destinations(options, features, PROVED),
         ],
-        "planned": plan(options),
-        "vm": lower(options),
-    }
+    )
+
+
+def donations(options, features):
+    """Parameters that the caller gives up."""
+    names = options.donate if "donate" in features else ()
+    return [DeclareDonations(options.entry, names)]
+
+
+def destinations(options, features, properties):
+    """Where kernels write: over arguments, or in a concat's place; copies there are scheduled."""
+    places = IntroduceDestinations(
+        joins="dest" in features,
+        over="inplace" in features,
+        over_donated="donate" in features,
+        properties=properties,
+    )
+    return [places, *late_schedules(options)]
 
 
 def shipped(options):
@@ -196,11 +257,14 @@ class Approach:
         From `PassOptions` to a dict of stage name to list of passes, in order.
     planners : tuple of str
         Those that it takes, the default one first.
+    placements : tuple of str
+        Those that it takes: early and late differ where something is said about aliasing.
     """
 
     name: str
     stages: Callable
     planners: tuple[str, ...] = ("token", "arena", "tvm")
+    placements: tuple[str, ...] = ("late",)
 
     def pipeline(self, options):
         """All passes of the approach as one TVM pass; each stage is a `Sequential` of its name."""
@@ -215,9 +279,14 @@ class Approach:
 
 
 _TVM_FIRST = ("tvm", "token", "arena")
+_placed = partial(Approach, placements=("late", "early", "early-fenced"))
 
-#: The features of `alias`, by the word that names one after a colon; `reshape` is in each of them.
-FEATURES = ("reshape", "views", "dest")
+#: What can be named after a colon, as in `alias:views+dest`; `reshape` is in each of them.
+FEATURES = {
+    "alias": ("reshape", "views", "dest", "inplace", "donate"),
+    # No property of a function says where its caller wants the result.
+    "k0+": ("reshape", "views", "inplace", "donate"),
+}
 
 APPROACHES = {
     made.name: made
@@ -228,21 +297,20 @@ APPROACHES = {
         Approach("stock+inplace", stock_inplace, ("tvm",)),
         Approach("stock+offset-abi", stock_offset_abi, _TVM_FIRST),
         Approach("stock-noalias", stock_noalias, _TVM_FIRST),
-        Approach("k0", k0),
-        Approach("k0-run", k0_run),
-        Approach("alias:reshape", partial(alias, features={"reshape"})),
-        Approach("alias", partial(alias, features=set(FEATURES))),
+        _placed("k0", k0),
+        _placed("k0-run", k0_run),
+        _placed("k0+", partial(k0_plus, features=set(FEATURES["k0+"]))),
+        _placed("alias:reshape", partial(alias, features={"reshape"})),
+        _placed("alias", partial(alias, features=set(FEATURES["alias"]))),
     )
 }
 
-#: Planned; later parts of the project bring them.
-NOT_THERE_YET = ("k0+", "inplace", "donate", "outputs")
 
 
 def approaches():
     """Names of the approaches, in the order in which tables show them.
 
-    `alias` with some of its features is named by them: `alias:views+dest`.
+    `alias` and `k0+` with some of their features are named by them: `alias:views+dest`.
     """
     return list(APPROACHES)
 
@@ -254,25 +322,24 @@ def approach(name):
     ------
     InputError
         There is no such approach.
-    UnsupportedError
-        It is planned and not there yet.
     """
     known = ", ".join(APPROACHES)
     if not isinstance(name, str):
         raise InputError(f"approach {name!r} is no name: use one of {known}")
     if name in APPROACHES:
         return APPROACHES[name]
-    if name.split(":")[0] in NOT_THERE_YET:
-        raise UnsupportedError(f"approach {name!r} is not there yet: use one of {known}")
-    if name.startswith("alias:"):
-        features = name.removeprefix("alias:").split("+")
-        use = f"use {', '.join(FEATURES)}"
-        for feature in features:
-            if feature in NOT_THERE_YET:
-                raise UnsupportedError(f"feature {feature!r} of alias is not there yet: {use}")
-            if feature not in FEATURES:
-                raise InputError(f"alias has no feature {feature!r}: {use}")
-        if len(set(features)) < len(features):
-            raise InputError(f"approach {name!r} names a feature twice: {use}")
-        return Approach(name, partial(alias, features=set(features)))
+    way, _, features = name.partition(":")
+    if way in FEATURES and features:
+        return _with_features(name, way, features.split("+"))
     raise InputError(f"unknown approach {name!r}: use one of {known}")
+
+
+def _with_features(name, way, features):
+    use = f"use {', '.join(FEATURES[way])}"
+    for feature in features:
+        if feature not in FEATURES[way]:
+            raise InputError(f"{way} has no feature {feature!r}: {use}")
+    if len(set(features)) < len(features):
+        raise InputError(f"approach {name!r} names a feature twice: {use}")
+    stages = {"alias": alias, "k0+": k0_plus}[way]
+    return _placed(name, partial(stages, features=set(features)))

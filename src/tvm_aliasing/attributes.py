@@ -3,6 +3,14 @@
 #: On a PrimFunc (K0): it copies its whole input, in order, to its whole output.
 RESHAPE_ONLY = "reshape_only"
 
+#: On a PrimFunc (K0+): outputs that are ranges of inputs, as a dict of the output's position among
+#: the parameters, as a word, to the input's position and the byte there with which it begins.
+VIEW_OF = "ta.view_of"
+
+#: On a PrimFunc (K0+): which outputs may lie over which inputs, byte for byte, as a dict of the
+#: output's position, as a word, to a list of those of the inputs.
+MAY_OVERWRITE = "ta.may_overwrite"
+
 #: On a Relax function: which of its outputs the source program itself makes share storage.
 SOURCE_ALIAS = "ta.source_alias"
 
@@ -12,3 +20,6 @@ EXTERN_ALIAS = "ta.extern_alias"
 
 #: On a Relax function, TVM's own: the largest value of each symbolic size in its signature.
 UPPER_BOUNDS = "tir_var_upper_bound"
+
+#: On a Relax function: the names of the parameters whose storage it may overwrite.
+DONATED = "ta.donated"

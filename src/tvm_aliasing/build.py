@@ -43,14 +43,17 @@ def build(
         Relax; it is not changed. A function may declare in `ta.extern_alias` what the packed
         functions that it calls return: by name `fresh`, `may`, or `arg0`, `arg1`, ...
     approach : str
-        One of `approaches()`, or `alias` with some of its features, as `alias:views+dest`.
+        One of `approaches()`, or `alias` or `k0+` with some of their features, as
+        `alias:views+dest`.
     target : str, dict or tvm.target.Target
     planner : str, optional
         `token` (one storage a tensor at a time), `arena` (tensors at offsets in one storage) or
         `tvm` (TVM's own). By default `tvm` for `shipped`, `stock` and its variants, `token` for the
         others; `shipped` and `stock+inplace` take `tvm` only.
     placement : str
-        Where aliasing is introduced: `late`.
+        Where it is said what aliases: `late`, on fused and scheduled kernels; `early`, after
+        operators have become kernels and before these are fused; `early-fenced`, the same, and kept
+        out of fusion. Early takes `k0`, `k0+` and `alias`.
     fused : bool or "moves-apart"
         Whether operators are fused; `moves-apart` keeps kernels that only move data out of it.
     exec_mode : str
@@ -60,7 +63,8 @@ def build(
     params : dict of str to ndarray, optional
         Weights by parameter name: bound, then not passed.
     donate : sequence of str
-        Parameters whose storage the function may overwrite.
+        Parameters whose storage the function may overwrite, and return: the caller gives them up.
+        `k0+` and `alias` use it.
     outputs : str
         Output policy: `copy` gives each output a storage of its own.
     dims : dict of str to int, optional
@@ -94,6 +98,7 @@ def build(
     mod = _entry_checked(mod, entry)
     check_declared_aliases(mod)
     check_dims(entry, symbolic_dims(mod[entry]), options.dims)
+    _check_donated(mod[entry].params, options.donate, params or {})
     mod = _bind_params(mod, entry, params or {})
     return Built(mod, approach, options, exec_mode)
 
@@ -141,6 +146,17 @@ def _bind_params(mod, entry, params):
             raise InputError(f"params has {name!r}, and {entry} has no such parameter")
         check_arguments([by_name[name]], [value])
     return relax.transform.BindParams(entry, params)(mod)
+
+
+def _check_donated(params, donated, bound):
+    """Refuse names that are no parameters that a caller passes."""
+    known = [param.name for param in params if param.name not in bound]
+    for name in donated:
+        if name not in known:
+            raise InputError(
+                f"donate has {name!r}, and that is no parameter that is passed "
+                f"(there are: {', '.join(known) or 'none'})"
+            )
 
 
 class Built:

@@ -11,7 +11,7 @@ from .errors import InputError, UnsupportedError
 #: option -> (values in use, values that are planned and not there yet)
 _CHOICES = {
     "planner": (("token", "arena", "tvm"), ()),
-    "placement": (("late",), ("early", "early-fenced")),
+    "placement": (("late", "early", "early-fenced"), ()),
     "fused": ((True, False, "moves-apart"), ()),
     "exec_mode": (("bytecode", "compiled"), ()),
     "outputs": (("copy",), ("share", "view", "alias_params")),
@@ -101,13 +101,17 @@ def pass_options(
         check_choice(option, value)
     if planner not in approach.planners:
         raise InputError(f"{approach.name} takes planner {_listed(approach.planners)} only")
+    if placement not in approach.placements:
+        raise InputError(
+            f"{approach.name} says nothing of aliasing that could stand early: placement late only"
+        )
     if approach.name == "shipped" and fused is not True:
         raise InputError("shipped is TVM's pipeline untouched, which fuses: leave out fused")
     check_sizes(dims or {})
     if not isinstance(donate, list | tuple):
         raise InputError(f"donate is {donate!r}: give a list of parameter names")
-    if donate:
-        raise UnsupportedError("donate is not there yet: leave it out")
+    if any(not isinstance(name, str) for name in donate):
+        raise InputError(f"donate is {donate!r}: give a list of parameter names")
     return PassOptions(
         target=resolve_target(target),
         planner=planner,

@@ -62,6 +62,7 @@ class AliasClasses:
 
     def __init__(self, mod, function, *, elided, on_every_path=False, _active=()):
         self._mod, self._elided, self._on_every_path = mod, elided, on_every_path
+        self._params = function.params
         self._active = (*_active, function)
         self._sites = itertools.count()
         self._binding = None
@@ -100,21 +101,25 @@ class AliasClasses:
         return {}
 
     def memory_of(self, root):
-        """The `Memory` that a fresh root lies in."""
+        """The `Memory` that a root lies in, which is no constant's."""
         if root in self._in_callee:
             classes, inner = self._in_callee[root]
             return classes.memory_of(inner)
-        value = self.binding_of[root].value
-        if is_call(value, "relax.builtin.alloc_tensor"):
-            return Memory(int(value.args[2]), value.args[3].value)
+        made = self.binding_of.get(root)
+        if made is not None and is_call(made.value, "relax.builtin.alloc_tensor"):
+            return Memory(int(made.value.args[2]), made.value.args[3].value)
         return memory_of_type(self._mod, self.type_of(root))
 
     def type_of(self, root):
-        """The type of what a fresh root was made as; its symbols may be a called function's."""
+        """The type of a parameter, or of what a root was made as.
+
+        The symbols in it may be a called function's.
+        """
         if root in self._in_callee:
             classes, inner = self._in_callee[root]
             return classes.type_of(inner)
-        ty = self.binding_of[root].var.ty
+        made = self._params[root.site[0]] if root.kind == "param" else self.binding_of[root].var
+        ty = made.ty
         for index in root.site[1:]:
             ty = ty.fields[index]
         return ty

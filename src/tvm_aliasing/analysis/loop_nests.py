@@ -26,11 +26,25 @@ def nests(body):
         body = block.body
     found = []
     for statement in body.seq if isinstance(body, tirx.SeqStmt) else (body,):
+        if _does_nothing(statement):
+            continue
         nest = _nest(statement, {})
         if nest is None:
             return None
         found.append(nest)
     return found
+
+
+def _does_nothing(statement):
+    """Whether a nest is what `RemoveNoOp` leaves of a store of an element to where it is."""
+    while isinstance(statement, tirx.For | SBlockRealize):
+        if isinstance(statement, tirx.For):
+            statement = statement.body
+        elif statement.block.init is None:
+            statement = statement.block.body
+        else:
+            return False
+    return isinstance(statement, tirx.Evaluate) and isinstance(statement.value, tirx.IntImm)
 
 
 def _nest(statement, loops):

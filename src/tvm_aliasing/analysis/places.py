@@ -14,6 +14,15 @@ def leaves(places):
     return [places]
 
 
+def typed_leaves(ty, places):
+    """Pairs of a tensor's type and its places, from left to right."""
+    if isinstance(places, list):
+        for field, place in zip(ty.fields, places):
+            yield from typed_leaves(field, place)
+    else:
+        yield ty, places
+
+
 def roots_of(places):
     """The roots of all of a value's tensors, as a set."""
     return {root for leaf in leaves(places) for root in leaf}

@@ -2,7 +2,7 @@
 
 from tvm import sym, tirx
 
-from ..values import element_count
+from ..values import element_count, item_bytes
 from .moves import moves
 from .reshape_only import is_reshape_only
 
@@ -19,7 +19,7 @@ def ranges_viewed(kernel):
     -------
     dict of int to (int, Expr), or None
         For each output, by its position among the parameters, the parameter that it is a range of
-        and the element there with which it begins.
+        and the byte there with which it begins.
     """
     found, analyzer = {}, sym.Analyzer()
     position = {param: i for i, param in enumerate(kernel.params)}
@@ -31,7 +31,8 @@ def ranges_viewed(kernel):
         output = position[move.dest]
         if not whole or output in found:
             return None
-        found[output] = position[move.source], move.source_begin
+        begin = analyzer.simplify(move.source_begin * item_bytes(move.source.ty.dtype))
+        found[output] = position[move.source], begin
     sources = {source for source, _ in found.values()}
     return found if found and not sources & found.keys() else None
 

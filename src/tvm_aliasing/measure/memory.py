@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 
 import tvm
-from tvm import relax, tirx
+from tvm import ir, relax, tirx
 from tvm.relax.analysis import post_order_visit
 
 from ..analysis.bindings import callee_of
@@ -161,7 +161,7 @@ class _KernelCounter:
         self._calls = []  # (bytes live, kernel, its arguments as `KernelWorkspaces` takes them)
         # Functions that compute shapes come later in the pipeline and are not in this module.
         self._written = {
-            name.name_hint: _written_by_moves(function)
+            name.name_hint: (_written_by_moves(function), function)
             for name, function in planned_module.functions_items()
             if isinstance(function, tirx.PrimFunc)
         }
@@ -170,10 +170,10 @@ class _KernelCounter:
         if before and name in self._written:
             self.kernels += 1
             self._calls.append((self.live(), name, [getattr(a, "shape", a) for a in arguments]))
-            written = self._written[name]
+            written, function = self._written[name]
             if written is not None:
                 self.copy_kernels += 1
-                self.bytes_copied += sum(_bytes(arguments[i]) for i in written)
+                self.bytes_copied += _bytes_written(written, function, arguments)
         return 0  # TVM's code for "go on"
 
     def with_workspaces(self, workspaces):
@@ -185,16 +185,33 @@ class _KernelCounter:
 
 
 def _written_by_moves(function):
-    """Positions of the parameters that a copy kernel writes; None for any other kernel."""
+    """The moves of a copy kernel, by position of the parameter that is written.
+
+    Returns
+    -------
+    dict of int to Expr, or None
+        Elements moved there; None for any other kernel.
+    """
     found = moves(function)
     if found is None:
         return None
-    return [
-        i
+    return {
+        i: sum(counts[1:], counts[0])
         for i, param in enumerate(function.params)
-        if any(move.dest.same_as(param) for move in found)
-    ]
+        if (counts := [move.count for move in found if move.dest.same_as(param)])
+    }
 
 
-def _bytes(tensor):
-    return prod(tensor.shape) * item_bytes(tensor.dtype)
+def _bytes_written(written, function, arguments):
+    """Bytes that a copy kernel writes in a call; an element that is written twice counts once."""
+    sizes = {
+        extent: int(actual)
+        for param, argument in zip(function.params, arguments)
+        if isinstance(param.ty, tirx.BufferType)
+        for extent, actual in zip(param.ty.shape, argument.shape)
+        if isinstance(extent, ir.Var)
+    }
+    return sum(
+        min(evaluate(count, sizes), prod(arguments[i].shape)) * item_bytes(arguments[i].dtype)
+        for i, count in written.items()
+    )

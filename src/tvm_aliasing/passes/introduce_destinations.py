@@ -1,42 +1,84 @@
-"""Let what a concat joins be computed in its place: calls with a destination."""
+"""Say where kernels write their results: calls with a destination."""
 
 import tvm
-from tvm import relax, tirx, topi
+import tvm_ffi
+from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..analysis.alias_classes import may_write_in_place
-from ..analysis.joins import pieces_joined
+from ..analysis.joins import pieces_joined, pieces_updated
 from ..analysis.places import leaves
+from ..analysis.properties import PROVED
 from ..analysis.symbols import output_types
+from ..attributes import DONATED
 from ..planning.destinations import Destinations
+from .copies import emit_copy_into, with_places
 
 
 @tvm.transform.module_pass(opt_level=0, name="IntroduceDestinations")
 class IntroduceDestinations:
-    """Replace concats by a buffer of which the kernels before them write their ranges.
+    """Give kernels the place that they are to write to, by `call_tir_inplace`.
 
-    The buffer is allocated before the first of them. Each is given its range, a `memory.view`, as a
-    destination, by `call_tir_inplace`. An operand that has to be computed elsewhere is copied into
-    its range, and only that one. Nothing is introduced in a module that writes in place already.
+    A result may be written over an argument that nothing reads afterwards: the place is that
+    argument, or a `memory.view` of it with the type of the result. A concat is replaced by a buffer
+    of which the kernels before it write their ranges, each a view; the buffer is allocated before
+    the first of them, and an operand that has to be computed elsewhere is copied into its range,
+    only that one. Nothing is introduced in a module that writes in place already.
+
+    Parameters
+    ----------
+    joins : bool
+        Whether concats are replaced.
+    over : bool
+        Whether results are written over arguments that the function made itself.
+    over_donated : bool
+        Whether results are written over donated parameters.
+    properties : Properties
+        Who says what a kernel may write over: its body or its attributes.
+    ranges_returned : bool
+        Whether an output may be a range of a larger storage.
     """
 
+    def __init__(
+        self, *, joins, over, over_donated, properties=PROVED, ranges_returned=False
+    ):
+        self.joins, self.over, self.over_donated = joins, over, over_donated
+        self.properties, self.ranges_returned = properties, ranges_returned
+
     def transform_module(self, mod, _context):
-        """Return the module with the destinations in place of the concats."""
-        joining = {
-            name: pieces
-            for name, function in mod.functions_items()
-            if isinstance(function, tirx.PrimFunc)
-            and (pieces := pieces_joined(function)) is not None
-        }
-        if not joining or may_write_in_place(mod):
+        """Return the module with the places given."""
+        joining = _asked(mod, pieces_joined) if self.joins else {}
+        updating = _asked(mod, pieces_updated) if self.joins else {}
+        overwrites = self.over or self.over_donated
+        overwriting = _asked(mod, self.properties.overwritable) if overwrites else {}
+        if not (joining or overwriting) or may_write_in_place(mod):
             return mod
         writer = _Writer(mod)
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function):
-                destinations = Destinations(mod, function, joining)
-                if destinations.joins:
+                donated = function.attrs.get(DONATED, ()) if function.attrs else ()
+                destinations = Destinations(
+                    mod,
+                    function,
+                    joining=joining,
+                    updating=updating,
+                    overwriting=overwriting,
+                    fresh=self.over,
+                    donated=donated if self.over_donated else (),
+                    ranges_returned=self.ranges_returned,
+                )
+                if destinations.joins or destinations.overwrites:
                     writer.builder_.update_func(name, writer.write(function, destinations))
         return writer.builder_.get()
+
+
+def _asked(mod, question):
+    """What is to be said of the kernels of a module, without those of which there is nothing."""
+    return {
+        name: answer
+        for name, function in mod.functions_items()
+        if isinstance(function, tirx.PrimFunc) and (answer := question(function))
+    }
 
 
 @mutator
@@ -55,10 +97,13 @@ class _Writer(PyExprMutator):
         roots = [
             next(iter(leaf), None) for leaf in leaves(chosen.classes.places.get(binding.var, {}))
         ]
-        if binding.var in chosen.joins:
+        if binding.var in chosen.updates:
+            made = self._over(chosen.updates[binding.var], binding.var.ty)
+        elif binding.var in chosen.joins:
             made = self._join(binding)
         elif any(
-            root in chosen.places and chosen.classes.binding_of[root].same_as(binding)
+            root in (chosen.places | chosen.overwrites)
+            and chosen.classes.binding_of[root].same_as(binding)
             for root in roots
         ):
             made = self._write_in_place(binding.value, roots)
@@ -74,25 +119,34 @@ class _Writer(PyExprMutator):
         for piece in join.copied:
             operand = self.visit_expr(piece.operand)
             place = self._range(join.buffer, piece.begin, operand.ty)
-            copy = self.builder_.call_te(topi.identity, operand, primfunc_name_hint="copy")
-            self.builder_.emit(_with_destinations(copy, [place]), "copied")
+            emit_copy_into(self.builder_, operand, place)
         return self._range_of(join.buffer, join.begin, binding.var.ty)
 
     def _write_in_place(self, call, roots):
         """A call that writes its results where they belong."""
         places = []
         for root, ty in zip(roots, output_types(call)):
-            if root in self._destinations.places:
+            if root in self._destinations.overwrites:
+                places.append(self._over(self._destinations.overwrites[root].argument, ty))
+            elif root in self._destinations.places:
                 places.append(self._range(*self._destinations.places[root], ty))
             else:
                 places.append(self._allocate(ty, root))
-        return _with_destinations(self.visit_expr(call), places)
+        return with_places(self.visit_expr(call), places)
+
+    def _over(self, argument, ty):
+        """An argument as the place of a result of some type."""
+        argument = self.visit_expr(argument)
+        if tvm_ffi.structural_equal(argument.ty, ty):
+            return argument
+        return self.builder_.emit(relax.op.memory.view(argument, ty.shape, ty.dtype, 0), "place")
 
     def _range(self, buffer, begin, ty):
         return self.builder_.emit(self._range_of(buffer, begin, ty), "place")
 
     def _range_of(self, buffer, begin, ty):
-        return relax.op.memory.view(self._buffers[buffer], ty.shape, ty.dtype, begin)
+        whole = self._buffers[buffer] if buffer in self._buffers else self.visit_expr(buffer)
+        return relax.op.memory.view(whole, ty.shape, ty.dtype, begin)
 
     def _allocate(self, ty, root):
         memory = self._destinations.classes.memory_of(root)
@@ -102,16 +156,3 @@ class _Writer(PyExprMutator):
         if self.builder_.current_block_is_dataflow():
             return self.builder_.emit_output(allocated, "buffer")  # a later block may use it
         return self.builder_.emit(allocated, "buffer")
-
-
-def _with_destinations(call, places):
-    """A `call_tir` as a call that is given where to write."""
-    kernel, arguments = call.args[0], list(call.args[1])
-    indices = list(range(len(arguments), len(arguments) + len(places)))
-    types = output_types(call)
-    return relax.op.call_tir_inplace(
-        kernel,
-        relax.Tuple([*arguments, *places]),
-        indices,
-        types if isinstance(call.ty_args[0], relax.TupleType) else types[0],
-    )

@@ -5,8 +5,7 @@ from tvm import relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..analysis.alias_classes import may_write_in_place
-from ..analysis.ranges import ranges_viewed
-from ..analysis.reshape_only import is_reshape_only
+from ..analysis.properties import PROVED
 from ..planning.views import Views
 
 
@@ -24,10 +23,12 @@ class IntroduceViews:
         Memory scopes of the target where a reshape leaves every byte in its place.
     ranges : bool
         Whether slices and splits count, besides reshapes.
+    properties : Properties
+        Who says what a kernel copies: its body or its attributes.
     """
 
-    def __init__(self, flat_scopes, ranges=True):
-        self.flat_scopes, self.ranges = flat_scopes, ranges
+    def __init__(self, flat_scopes, ranges=True, properties=PROVED):
+        self.flat_scopes, self.ranges, self.properties = flat_scopes, ranges, properties
 
     def transform_module(self, mod, _context):
         """Return the module with the views in place of the calls."""
@@ -37,14 +38,15 @@ class IntroduceViews:
             name: viewed
             for name, function in mod.functions_items()
             if isinstance(function, tirx.PrimFunc)
-            and (viewed := ranges_viewed(function)) is not None
+            and (viewed := self.properties.viewed(function)) is not None
         }
+        reshapes = {name for name in kernels if self.properties.reshape_only(mod[name])}
         if not self.ranges:
-            kernels = {name: kernels[name] for name in kernels if is_reshape_only(mod[name])}
+            kernels = {name: kernels[name] for name in reshapes}
         changed = {}
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function) and kernels:
-                views = Views(mod, function, kernels, self.flat_scopes).chosen
+                views = Views(mod, function, kernels, reshapes, self.flat_scopes).chosen
                 changed[name] = _Viewer(mod, views).visit_expr(function)
         mod = mod.clone()
         mod.update(changed)

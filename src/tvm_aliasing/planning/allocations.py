@@ -14,7 +14,7 @@ from ..values import item_bytes
 
 
 class Allocation(NamedTuple):
-    """A tensor that a function allocates and does not return.
+    """A tensor that a function allocates.
 
     Attributes
     ----------
@@ -30,6 +30,8 @@ class Allocation(NamedTuple):
         The branches that lead to it.
     takes_offset : bool
         Whether all that use it can do so at an offset.
+    returned : bool
+        Whether the function returns it, or a part of it.
     """
 
     var: relax.Var
@@ -39,13 +41,14 @@ class Allocation(NamedTuple):
     live: tuple[tuple[int, int], ...]
     path: tuple
     takes_offset: bool
+    returned: bool
 
 
 def allocations(mod, function):
     """The allocations of a function that may share storages, and its liveness.
 
-    Left out, so that they keep storages of their own: what it returns, tensors whose size has no
-    bound, tensors outside flat memory, and those that nothing uses.
+    Left out, so that they keep storages of their own: tensors whose size has no bound, outputs of
+    symbolic size, tensors outside flat memory, and those that nothing uses.
 
     Parameters
     ----------
@@ -65,15 +68,26 @@ def allocations(mod, function):
     found = []
     for root, binding in classes.binding_of.items():
         value = binding.value
-        if root in returned or not is_call(value, "relax.builtin.alloc_tensor"):
+        if not is_call(value, "relax.builtin.alloc_tensor"):
             continue
         dtype, memory = str(value.args[1].value), classes.memory_of(root)
         size, live = bounds.size(value.args[0], dtype), liveness.live(root)
         if size is None or not live or memory.scope != "global":
             continue
+        if root in returned and not all(isinstance(n, tirx.IntImm) for n in value.args[0].values):
+            continue
         path = liveness.points[liveness.point_of[binding.var]].path
         found.append(
-            Allocation(binding.var, memory, dtype, size, live, path, root not in demanding)
+            Allocation(
+                binding.var,
+                memory,
+                dtype,
+                size,
+                live,
+                path,
+                takes_offset=root not in demanding,
+                returned=root in returned,
+            )
         )
     return found, liveness
 

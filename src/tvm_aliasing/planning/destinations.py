@@ -1,4 +1,4 @@
-"""Which concats need not run, because what they join can be computed in its place."""
+"""Where kernels write their results: over an argument, or where a concat would move them to."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,12 @@ from ..analysis.bindings import bindings_of, is_call
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.places import roots_of
+from ..analysis.reads import byte_size, same
 from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
-from ..values import element_count, item_bytes
+from ..values import item_bytes
+from .overwrites import Overwrites
 from .profile import Profile
+from .updates import Updates
 
 
 class Piece(NamedTuple):
@@ -42,43 +45,85 @@ class Join(NamedTuple):
 class Destinations:
     """What of a function can be written in place.
 
-    An operand can, where one kernel of the same block makes all of it, where it is not returned and
-    has no other place already, and where all that use it can do so at an offset. Of an operand that
-    comes twice the second is copied. The operands made first are given up until writing in place no
-    longer raises the most bytes live: the buffer is live from the first of them on.
+    First what can be written over arguments, as `Overwrites` says. Then the operands of joins: one
+    can, where one kernel of the same block makes all of it, where it is not returned and has no
+    other place already, and where all that use it can do so at an offset; what was written over it,
+    or it over, moves with it. Of an operand that comes twice the second is copied. The operands
+    made first are given up until writing in place no longer raises the most bytes live: the buffer
+    is live from the first of them on.
 
     Parameters
     ----------
     mod : tvm.IRModule
     function : tvm.relax.Function
         Before `CallTIRRewrite`.
-    kernels : dict of GlobalVar to list
+    joining : dict of GlobalVar to list
         The kernels that join, as `pieces_joined` describes them.
+    updating : dict of GlobalVar to (int, list)
+        The kernels that update, as `pieces_updated` describes them.
+    overwriting : dict of GlobalVar to dict
+        The kernels that may write over arguments, as `overwritable` describes them.
+    fresh : bool
+        Whether arguments may be overwritten that are no donated parameters.
+    donated : collection of str
+        Names of parameters.
+    ranges_returned : bool
+        Whether an output may be a range of a larger storage.
 
     Attributes
     ----------
     joins : dict of Var to Join
         By the variable that a join's result is bound to.
+    updates : dict of Var to Expr
+        By the variable that an update's result is bound to the argument that holds it.
     places : dict of Root to (Var, Expr)
-        For each result of a kernel that is written in place: the buffer, and the byte there.
+        For each result of a kernel that is written into a join's, or into what is updated: the
+        buffer, and the byte there.
+    overwrites : dict of Root to Overwrite
+        For each result of a kernel that is written over an argument.
     allocated_before : dict of Var to list of Var
         By the variable of a binding the buffers that must be there from then on.
     classes : AliasClasses
     """
 
-    def __init__(self, mod, function, kernels):
-        self._mod, self._kernels = mod, kernels
+    def __init__(
+        self,
+        mod,
+        function,
+        *,
+        joining,
+        updating,
+        overwriting,
+        fresh=True,
+        donated=(),
+        ranges_returned=False,
+    ):
+        self._mod, self._joining = mod, joining
         self.classes = AliasClasses(mod, function, elided=True)
         self._demanding = demands_zero_offset(mod, function, self.classes)
-        self._returned = roots_of(self.classes.result)
+        self._returned = set() if ranges_returned else roots_of(self.classes.result)
         self._liveness = Liveness(mod, function, self.classes)
         self._profile = Profile(function, self.classes, self._liveness)
+        self._storages = Overwrites(
+            function,
+            overwriting,
+            fresh=fresh,
+            donated=donated,
+            ranges_returned=ranges_returned,
+            classes=self.classes,
+            liveness=self._liveness,
+            demanding=self._demanding,
+            profile=self._profile,
+        )
+        self.overwrites = self._storages.chosen
         self._first = {}  # buffer -> the first root in it
         self.joins, self.places, self.allocated_before = {}, {}, {}
+        updates = Updates(mod, function, updating, self._storages, self._can_move)
+        self.updates, self.places = updates.chosen, updates.places
         found = [
             binding
             for binding in bindings_of(function.body)
-            if is_call(binding.value, "relax.call_tir") and binding.value.args[0] in kernels
+            if is_call(binding.value, "relax.call_tir") and binding.value.args[0] in joining
         ]
         for binding in reversed(found):  # so that what another one joins has its place first
             self._choose(binding)
@@ -109,7 +154,7 @@ class Destinations:
         symbols = call_symbols(self._mod[call.args[0]], call)
         (result,) = output_types(call)
         pieces = []
-        for i, element in self._kernels[call.args[0]]:
+        for i, element in self._joining[call.args[0]]:
             element = in_caller(element, symbols)
             if element is None or not has_byte_ranges(call.args[1][i].ty):
                 return None
@@ -118,21 +163,25 @@ class Destinations:
         return pieces
 
     def _carried(self, join, result, pieces):
-        """The pieces that kernels can write where they belong, by root."""
+        """The pieces that kernels can write where they belong, by what was made first in each."""
         carried = {}
         for piece in pieces:
-            places = self.classes.of(piece.operand)
-            root = next(iter(places), None)
-            is_one = len(places) == 1 and isinstance(places[root], int) and places[root] == 0
-            if is_one and root not in carried and self._can_move(root, piece, join, result):
-                carried[root] = piece
+            place = self._storages.storage_of(piece.operand)
+            if place is not None and same(place[1], 0):
+                root, _ = place
+                movable = self._can_move(piece.operand, root, piece.begin, join, result)
+                if root not in carried and movable:
+                    carried[root] = piece
         return carried
 
-    def _can_move(self, root, piece, join, result):
-        """Whether a root can lie in the result of a join, where a piece of it begins."""
-        if root.kind != "fresh" or root in self.places or root in self._returned:
+    def _can_move(self, operand, root, begin, join, result):
+        """Whether an operand, which lies in some storage, can lie in the result of a join."""
+        if root.kind != "fresh" or root in self.places:
             return False
-        if root in self._demanding and not sym.Analyzer().can_prove_equal(piece.begin, 0):
+        members = {member for member, _ in self._storages.members(root)}
+        if members & self._returned or result in members:
+            return False
+        if members & self._demanding and not same(begin, 0):
             return False
         made = self._made_by(root)
         return (
@@ -140,10 +189,7 @@ class Destinations:
             and self._path_of(made) == self._path_of(join)
             and self.classes.memory_of(root) == self.classes.memory_of(result)
             # All of what the kernel makes, and no view of a part.
-            and sym.Analyzer().can_prove_equal(
-                element_count(self.classes.type_of(root).shape.values),
-                element_count(piece.operand.ty.shape.values),
-            )
+            and same(byte_size(self.classes.type_of(root)), byte_size(operand.ty))
         )
 
     def _made_by(self, root):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ..analysis.alias_classes import Memory
 from .allocations import Allocation
 from .packing import Buffer, height, pack
+from .room import move_to_outputs
 from .tokens import Request, assign
 
 
@@ -40,12 +41,13 @@ class Storage(NamedTuple):
 def token_storages(allocations):
     """One storage a token, each tensor at offset 0, chosen by TVM's rule.
 
-    Tensors of one device, scope and dtype share storages, and no others.
+    Tensors of one device, scope and dtype share storages, and no others. Outputs are left out.
     """
-    requests = [Request((a.memory, a.dtype), a.size, a.live) for a in allocations]
+    shared = [allocation for allocation in allocations if not allocation.returned]
+    requests = [Request((a.memory, a.dtype), a.size, a.live) for a in shared]
     token_of, sizes = assign(requests)
     held = [[] for _ in sizes]
-    for allocation, token in zip(allocations, token_of):
+    for allocation, token in zip(shared, token_of):
         held[token].append((allocation, 0))
     return [
         Storage(tensors[0][0].memory, tensors[0][0].dtype, size, tuple(tensors))
@@ -56,13 +58,22 @@ def token_storages(allocations):
 def arena_storages(allocations):
     """One storage for each device and scope, tensors packed in it by their lifetimes.
 
-    What cannot be used at an offset is left out.
+    Outputs have storages of their own, in which other tensors may lie before. What cannot be used
+    at an offset is left out.
     """
-    inside = {}
-    for allocation in allocations:
-        if allocation.takes_offset:
-            inside.setdefault(allocation.memory, []).append(allocation)
+    outputs = [a for a in allocations if a.returned and not a.path]
+    shared = [a for a in allocations if a.takes_offset and not a.returned]
+    moved = move_to_outputs(outputs, shared)
     storages = []
+    for number, output in enumerate(outputs):
+        held = [(shared[i], offset) for i, (room, offset) in moved.items() if room == number]
+        if held:
+            held = sorted([*held, (output, 0)], key=lambda tensor: tensor[0].live)
+            storages.append(Storage(output.memory, output.dtype, output.size, tuple(held)))
+    inside = {}
+    for i, allocation in enumerate(shared):
+        if i not in moved:
+            inside.setdefault(allocation.memory, []).append(allocation)
     for memory, tensors in inside.items():
         buffers = [Buffer(allocation.size, allocation.live) for allocation in tensors]
         offsets = pack(buffers)

@@ -8,9 +8,7 @@ from ..analysis.flat_memory import keeps_bytes_in_place
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.places import leaves, roots_of
-from ..analysis.reshape_only import is_reshape_only
 from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
-from ..values import item_bytes
 from .profile import Profile
 
 
@@ -27,6 +25,8 @@ class Views:
         Before `CallTIRRewrite`.
     kernels : dict of GlobalVar to dict
         The kernels that copy ranges out, as `ranges_viewed` describes them.
+    reshapes : set of GlobalVar
+        Those among them that only reshape.
     flat_scopes : frozenset of str
         Memory scopes of the target where a reshape leaves every byte in its place.
 
@@ -37,7 +37,7 @@ class Views:
         the byte at which it begins.
     """
 
-    def __init__(self, mod, function, kernels, flat_scopes):
+    def __init__(self, mod, function, kernels, reshapes, flat_scopes):
         self._mod, self._kernels, self._flat_scopes = mod, kernels, flat_scopes
         self._classes = AliasClasses(mod, function, elided=True)
         self._demanding = demands_zero_offset(mod, function, self._classes)
@@ -53,7 +53,6 @@ class Views:
             and binding.value.args[0] in kernels
             and (views := self._views(binding.value)) is not None
         ]
-        reshapes = {name for name in kernels if is_reshape_only(mod[name])}
         # The reshapes first: what ranges may raise is the peak that is left without them.
         for wanted in (True, False):
             self._choose(calls, reshapes, wanted)
@@ -83,8 +82,7 @@ class Views:
                 return None
             if not has_byte_ranges(ty):
                 return None
-            begin = sym.Analyzer().simplify(begin * item_bytes(ty.dtype))
-            views.append((source, ty, begin))
+            views.append((source, ty, sym.Analyzer().simplify(begin)))
         return views
 
     def _can_take(self, results, views):
