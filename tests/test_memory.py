@@ -72,7 +72,7 @@ def test_chain(approach, requested, kernels, copies, planner, peak):
     built = build(Chain, approach, planner=planner, fused=False)
     report = built.memory(np.ones((64, 64), "float32"))
     assert report.requested == requested * KIB
-    assert report.planned == 48 * KIB
+    assert report.planned == (peak if planner == "arena" or peak == 16 else 48) * KIB
     assert report.peak == peak * KIB
     assert report.retained == 16 * KIB
     assert (report.kernels, report.copy_kernels) == (kernels, copies)
