@@ -1,0 +1,189 @@
+"""Which outputs a kernel may write over which of its inputs, proved from its body.
+
+The proof belongs to the schedule: another order of the loops needs another proof. It is one of
+order alone: where bytes are loaded for the last time before they are stored, nothing is lost.
+"""
+
+from functools import lru_cache
+from itertools import accumulate
+from operator import mul
+
+import tvm
+import tvm_ffi
+from tvm import ir, sym, tirx
+
+from ..values import element_count
+from .accesses import accesses, loops_of
+from .expressions import divides_backwards, variables
+from .moves import is_compact
+
+
+@lru_cache(maxsize=1024)  # several passes ask about the same kernels
+def overwritable(kernel):
+    """The inputs of a PrimFunc that its outputs may lie over, as the body shows.
+
+    To lie over an input is to begin with the same byte and to have as many. Such a kernel must not
+    promise `tirx.noalias`. Each pair stands by itself, for one output on one input; a tensor that
+    is passed for several inputs may be written over where the output may lie over all of them.
+
+    Parameters
+    ----------
+    kernel : tvm.tirx.PrimFunc
+        In destination-passing style, every access within the bounds of its buffer.
+
+    Returns
+    -------
+    dict of int to tuple of int
+        For each output, by its position among the parameters, the positions of those inputs. An
+        output is a parameter that is stored to before it is loaded from.
+    """
+    found = accesses(kernel)
+    if found is None:
+        return {}
+    sizes = _sizes(kernel)
+    loads, stores, outputs = {}, {}, []
+    for access in found:
+        buffer = access.buffer
+        if access.is_store and buffer not in loads and buffer not in stores:
+            outputs.append(buffer)
+        (stores if access.is_store else loads).setdefault(buffer, []).append(access)
+    inputs = [param for param in kernel.params if param in loads and param not in stores]
+    position = {param: i for i, param in enumerate(kernel.params)}
+    return {
+        position[output]: tuple(
+            position[source]
+            for source in inputs
+            if _same_bytes(source, output)
+            and all(_comes_first(load, s, sizes) for load in loads[source] for s in stores[output])
+        )
+        for output in sorted((o for o in outputs if o in position), key=position.get)
+    }
+
+
+def _sizes(kernel):
+    """The variables that are the same throughout a call."""
+    found = {param for param in kernel.params if isinstance(param.ty, ir.PrimType)}
+    for param in kernel.params:
+        if isinstance(param.ty, tirx.BufferType):
+            found.update(var for extent in param.ty.shape for var in variables(extent))
+    return found
+
+
+def _same_bytes(source, output):
+    """Whether two buffers are compact, with as many elements of the same width."""
+    widths = [_width(buffer) for buffer in (source, output)]
+    counts = [element_count(buffer.ty.shape) for buffer in (source, output)]
+    return (
+        None not in widths
+        and widths[0] == widths[1]
+        and sym.Analyzer().can_prove_equal(*counts)
+        and all(buffer.ty.storage_scope == "global" for buffer in (source, output))
+        and is_compact(source)
+        and is_compact(output)
+    )
+
+
+def _width(buffer):
+    """Bits of an element, or None where elements are no whole bytes or several values."""
+    dtype = tvm.DataType(buffer.ty.dtype)
+    return dtype.bits if dtype.bits % 8 == 0 and dtype.lanes == 1 else None
+
+
+def _comes_first(load, store, sizes):
+    """Whether no byte is loaded after it has been stored."""
+    shared = next(i for i, (a, b) in enumerate(zip(load.place, store.place)) if not _same(a, b))
+    loops = loops_of(load.place[:shared])
+    in_order = load.place[shared] < store.place[shared]
+    return in_order and _one_thread(loops) and _same_iteration(load, store, loops, sizes)
+
+
+def _same(step, other):
+    return step is other or step == other if isinstance(step, int) else step.same_as(other)
+
+
+def _one_thread(loops):
+    """Whether an iteration of the loops belongs to one thread, in a launch if there is one."""
+    bound = [loop for loop in loops if loop.thread_binding is not None]
+    if not bound:
+        return True
+    # Every statement of a launch runs in all of its threads, those bound elsewhere too.
+    threads = []
+    tvm_ffi.structural_walk(
+        bound[0],
+        (
+            tirx.For,
+            lambda loop: threads.append(loop.thread_binding) if loop.thread_binding else None,
+        ),
+    )
+    return {thread.thread_tag for thread in threads} <= {
+        loop.thread_binding.thread_tag for loop in bound
+    }
+
+
+def _same_iteration(load, store, loops, sizes):
+    """Whether load and store of one byte are always in the same iteration of the loops."""
+    analyzer = sym.Analyzer()
+    domain, once = {}, {}
+    for loop in loops:
+        extent = ir.Range.from_min_extent(loop.min, loop.extent)
+        if not all(_is_known(part, sizes) for part in (loop.min, loop.extent)):
+            return False
+        if analyzer.can_prove_equal(loop.extent, 1):
+            once[loop.loop_var] = loop.min
+        else:
+            domain[loop.loop_var] = extent
+    if not domain:
+        return True
+    for loop in {*load.loops, *store.loops}:
+        if loop.loop_var not in once:
+            analyzer.bind(loop.loop_var, ir.Range.from_min_extent(loop.min, loop.extent))
+    known = domain.keys() | sizes
+    for numbers in _numbers(load, store):
+        common = []
+        for pair in numbers:
+            a, b = (tvm_ffi.structural_map(n, (ir.Var, lambda v: once.get(v, v))) for n in pair)
+            number = analyzer.simplify(b)
+            if _is_known(number, known) and analyzer.can_prove_equal(a, b):
+                common.append(number)
+        if _is_bijective(common, domain):
+            return True
+    return False
+
+
+def _is_known(expression, known):
+    """Whether an expression holds nothing but arithmetic on known variables."""
+    found = []
+    tvm_ffi.structural_walk(expression, ((ir.TensorLoad, found.append), (ir.Call, found.append)))
+    return not found and all(var in known for var in variables(expression))
+
+
+def _is_bijective(numbers, domain):
+    """Whether no two points of a domain have all of the numbers in common."""
+    if not numbers or any(map(divides_backwards, numbers)):
+        return False
+    return bool(sym.detect_iter_map(numbers, domain, check_level="bijective").indices)
+
+
+def _numbers(load, store):
+    """Ways to say which byte is accessed, each a list of pairs: of the load and of the store.
+
+    Where the bytes are the same, so are the two of each pair.
+    """
+    shapes = load.buffer.ty.shape, store.buffer.ty.shape
+    flat = tuple(_flat(shape, access.indices) for shape, access in zip(shapes, (load, store)))
+    yield [flat]
+    analyzer = sym.Analyzer()
+    if len(shapes[0]) == len(shapes[1]) and all(map(analyzer.can_prove_equal, *shapes)):
+        yield list(zip(load.indices, store.indices))
+        return
+    for shape in shapes:
+        for stride in accumulate(reversed(shape), mul):
+            yield [tuple(tirx.floordiv(index, stride) for index in flat)]
+
+
+def _flat(shape, indices):
+    """The position of an element in row-major order."""
+    flat = tirx.const(0, "int64")
+    for extent, index in zip(shape, indices):
+        flat = flat * extent + index
+    return flat
