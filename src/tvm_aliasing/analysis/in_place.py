@@ -107,45 +107,46 @@ def _one_thread(loops):
     if not bound:
         return True
     # Every statement of a launch runs in all of its threads, those bound elsewhere too.
-    threads = []
-    tvm_ffi.structural_walk(
-        bound[0],
-        (
-            tirx.For,
-            lambda loop: threads.append(loop.thread_binding) if loop.thread_binding else None,
-        ),
-    )
-    return {thread.thread_tag for thread in threads} <= {
-        loop.thread_binding.thread_tag for loop in bound
-    }
+    inside = []
+    tvm_ffi.structural_walk(bound[0], (tirx.For, inside.append))
+    return _threads(inside) <= _threads(bound)
+
+
+def _threads(loops):
+    """The thread indices that loops are bound to."""
+    return {loop.thread_binding.thread_tag for loop in loops if loop.thread_binding is not None}
 
 
 def _same_iteration(load, store, loops, sizes):
     """Whether load and store of one byte are always in the same iteration of the loops."""
     analyzer = sym.Analyzer()
     domain, once = {}, {}
-    for loop in loops:
-        extent = ir.Range.from_min_extent(loop.min, loop.extent)
-        if not all(_is_known(part, sizes) for part in (loop.min, loop.extent)):
-            return False
+    for loop in {*load.loops, *store.loops}:
         if analyzer.can_prove_equal(loop.extent, 1):
             once[loop.loop_var] = loop.min
         else:
-            domain[loop.loop_var] = extent
-    if not domain:
+            domain[loop.loop_var] = ir.Range.from_min_extent(loop.min, loop.extent)
+            analyzer.bind(loop.loop_var, domain[loop.loop_var])
+    shared = {loop.loop_var: domain[loop.loop_var] for loop in loops if loop.loop_var in domain}
+    if not shared:
         return True
-    for loop in {*load.loops, *store.loops}:
-        if loop.loop_var not in once:
-            analyzer.bind(loop.loop_var, ir.Range.from_min_extent(loop.min, loop.extent))
-    known = domain.keys() | sizes
+    if not all(_is_known(part, sizes) for r in domain.values() for part in (r.min, r.extent)):
+        return False
+
+    def simplified(number):
+        number = tvm_ffi.structural_map(number, (ir.Var, lambda var: once.get(var, var)))
+        if not divides_backwards(number):
+            number = sym.iter_map_simplify([number], domain, check_level="nocheck")[0]
+        return analyzer.simplify(number)
+
     for numbers in _numbers(load, store):
-        common = []
-        for pair in numbers:
-            a, b = (tvm_ffi.structural_map(n, (ir.Var, lambda v: once.get(v, v))) for n in pair)
-            number = analyzer.simplify(b)
-            if _is_known(number, known) and analyzer.can_prove_equal(a, b):
-                common.append(number)
-        if _is_bijective(common, domain):
+        pairs = (map(simplified, pair) for pair in numbers)
+        common = [
+            b
+            for a, b in pairs
+            if _is_known(b, shared.keys() | sizes) and analyzer.can_prove_equal(a, b)
+        ]
+        if _is_bijective(common, shared):
             return True
     return False
 
