@@ -6,6 +6,7 @@ order alone: where bytes are loaded for the last time before they are stored, no
 
 from functools import lru_cache
 from itertools import accumulate
+from math import prod
 from operator import mul
 
 import tvm
@@ -139,7 +140,7 @@ def _same_iteration(load, store, loops, sizes):
             number = sym.iter_map_simplify([number], domain, check_level="nocheck")[0]
         return analyzer.simplify(number)
 
-    for numbers in _numbers(load, store):
+    for numbers in _numbers(load, store, loops):
         pairs = (map(simplified, pair) for pair in numbers)
         common = [
             b
@@ -165,7 +166,7 @@ def _is_bijective(numbers, domain):
     return bool(sym.detect_iter_map(numbers, domain, check_level="bijective").indices)
 
 
-def _numbers(load, store):
+def _numbers(load, store, loops):
     """Ways to say which byte is accessed, each a list of pairs: of the load and of the store.
 
     Where the bytes are the same, so are the two of each pair.
@@ -176,10 +177,12 @@ def _numbers(load, store):
     analyzer = sym.Analyzer()
     if len(shapes[0]) == len(shapes[1]) and all(map(analyzer.can_prove_equal, *shapes)):
         yield list(zip(load.indices, store.indices))
-        return
-    for shape in shapes:
-        for stride in accumulate(reversed(shape), mul):
-            yield [tuple(tirx.floordiv(index, stride) for index in flat)]
+        strides = []
+    else:
+        strides = [stride for shape in shapes for stride in accumulate(reversed(shape), mul)]
+    strides += [prod(loop.extent for loop in a.loops[len(loops) :]) for a in (load, store)]
+    for stride in strides:
+        yield [tuple(tirx.floordiv(index, stride) for index in flat)]
 
 
 def _flat(shape, indices):
