@@ -15,7 +15,8 @@ from tvm import ir, sym, tirx
 
 from ..values import element_count
 from .accesses import accesses, loops_of
-from .expressions import divides_backwards, variables
+from .digits import determine
+from .expressions import variables
 from .moves import is_compact
 
 
@@ -121,35 +122,41 @@ def _threads(loops):
 def _same_iteration(load, store, loops, sizes):
     """Whether load and store of one byte are always in the same iteration of the loops."""
     analyzer = sym.Analyzer()
-    domain, once = {}, {}
-    for loop in {*load.loops, *store.loops}:
+    once, shared = {}, {}
+    for loop in dict.fromkeys([*load.loops, *store.loops]):
         if analyzer.can_prove_equal(loop.extent, 1):
             once[loop.loop_var] = loop.min
-        else:
-            domain[loop.loop_var] = ir.Range.from_min_extent(loop.min, loop.extent)
-            analyzer.bind(loop.loop_var, domain[loop.loop_var])
-    shared = {loop.loop_var: domain[loop.loop_var] for loop in loops if loop.loop_var in domain}
-    if not shared:
-        return True
-    if not all(_is_known(part, sizes) for r in domain.values() for part in (r.min, r.extent)):
-        return False
+            continue
+        extent = ir.Range.from_min_extent(loop.min, loop.extent)
+        analyzer.bind(loop.loop_var, extent)
+        if loop in loops:
+            if not (_is_known(loop.min, sizes) and _is_known(loop.extent, sizes)):
+                return False
+            shared[loop.loop_var] = extent
 
     def simplified(number):
         number = tvm_ffi.structural_map(number, (ir.Var, lambda var: once.get(var, var)))
-        if not divides_backwards(number):
-            number = sym.iter_map_simplify([number], domain, check_level="nocheck")[0]
-        return analyzer.simplify(number)
+        return analyzer.simplify(_without_wraps(number, analyzer))
 
+    same = []
     for numbers in _numbers(load, store, loops):
-        pairs = (map(simplified, pair) for pair in numbers)
-        common = [
-            b
-            for a, b in pairs
-            if _is_known(b, shared.keys() | sizes) and analyzer.can_prove_equal(a, b)
-        ]
-        if _is_bijective(common, shared):
+        for a, b in (map(simplified, pair) for pair in numbers):
+            if _is_known(b, shared.keys() | sizes) and analyzer.can_prove_equal(a, b):
+                same.append(b)
+        if determine(same, shared):
             return True
-    return False
+    return not shared
+
+
+def _without_wraps(number, analyzer):
+    """The same number without remainders of what is smaller: they hinder simplification."""
+
+    def without(remainder):
+        a, b = remainder.a, remainder.b
+        is_small = analyzer.can_prove(tirx.all(0 <= a, a < b))
+        return a if is_small else remainder
+
+    return tvm_ffi.structural_map(number, (tirx.FloorMod, without))
 
 
 def _is_known(expression, known):
@@ -157,13 +164,6 @@ def _is_known(expression, known):
     found = []
     tvm_ffi.structural_walk(expression, ((ir.TensorLoad, found.append), (ir.Call, found.append)))
     return not found and all(var in known for var in variables(expression))
-
-
-def _is_bijective(numbers, domain):
-    """Whether no two points of a domain have all of the numbers in common."""
-    if not numbers or any(map(divides_backwards, numbers)):
-        return False
-    return bool(sym.detect_iter_map(numbers, domain, check_level="bijective").indices)
 
 
 def _numbers(load, store, loops):
