@@ -19,6 +19,8 @@ from .digits import determine
 from .expressions import variables
 from .moves import is_compact
 
+_SYMBOLIC = sym.ProofStrength.SYMBOLIC_BOUND
+
 
 @lru_cache(maxsize=1024)  # several passes ask about the same kernels
 def overwritable(kernel):
@@ -153,7 +155,7 @@ def _without_wraps(number, analyzer):
 
     def without(remainder):
         a, b = remainder.a, remainder.b
-        is_small = analyzer.can_prove(tirx.all(0 <= a, a < b))
+        is_small = analyzer.can_prove(0 <= a) and analyzer.can_prove(a < b, _SYMBOLIC)
         return a if is_small else remainder
 
     return tvm_ffi.structural_map(number, (tirx.FloorMod, without))
