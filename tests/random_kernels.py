@@ -110,14 +110,15 @@ def _value(expression, env):
     return _OPERATIONS[type(expression)](_value(expression.a, env), _value(expression.b, env))
 
 
-def random_kernel(seed):
-    """A kernel of one to three statements that reads `x` and `z` and writes `y`."""
-    return _Generator(random.Random(seed)).kernel()
+def random_kernel(seed, kinds=KINDS):
+    """A kernel of one to four statements that reads `x` and `z` and writes `y`."""
+    return _Generator(random.Random(seed), kinds).kernel()
 
 
 class _Generator:
-    def __init__(self, rng):
+    def __init__(self, rng, kinds):
         self.rng = rng
+        self.kinds = kinds
         self.names = 0
 
     def kernel(self):
@@ -135,7 +136,9 @@ class _Generator:
         parts.append(self.nest(outer, rows, self.output))
         self.rng.shuffle(parts)
         body = _wrap(outer, tirx.SeqStmt(parts) if len(parts) > 1 else parts[0])
-        body = tirx.SeqStmt([tirx.AllocBuffer(scratch), body])
+        rows, flat = self.loops(COUNT)
+        cleared = _wrap(rows, tirx.BufferStore(scratch, tirx.const(0, "float32"), [flat]))
+        body = tirx.SeqStmt([tirx.AllocBuffer(scratch), cleared, body])
         return tirx.PrimFunc([x, z, y], body)
 
     def loops(self, extent):
@@ -147,7 +150,7 @@ class _Generator:
             self.names += 1
             begin = self.rng.choice([0, 0, 0, 1])
             var = tirx.Var(f"i{self.names}", INT64)
-            loops.append((var, begin, factor, self.rng.choice(KINDS)))
+            loops.append((var, begin, factor, self.rng.choice(self.kinds)))
             flat = flat * factor + (var - begin if begin else var)
         return loops, flat
 

@@ -132,8 +132,6 @@ class _Collector:
         self.visit(loop.body, (*place, loop, 1))
 
     def _bind(self, var, value):
-        if var in self._bound:
-            raise _OpaqueError
         # The value of a load is not that of the same load later.
         self._bound[var] = None if _reads(value) else self._expanded(value)
 

@@ -29,7 +29,8 @@ def determine(numbers, domain):
     numbers : list of Expr
         Simplified.
     domain : dict of Var to Range
-        Variables that do not depend on one another. All others are constants.
+        Loop variables, outermost first, whose ranges may depend on those before. All others are
+        constants.
 
     Returns
     -------

@@ -132,8 +132,6 @@ def _same_iteration(load, store, loops, sizes):
         extent = ir.Range.from_min_extent(loop.min, loop.extent)
         analyzer.bind(loop.loop_var, extent)
         if loop in loops:
-            if not (_is_known(loop.min, sizes) and _is_known(loop.extent, sizes)):
-                return False
             shared[loop.loop_var] = extent
 
     def simplified(number):
@@ -141,8 +139,8 @@ def _same_iteration(load, store, loops, sizes):
         return analyzer.simplify(_without_wraps(number, analyzer))
 
     same = []
-    for numbers in _numbers(load, store, loops):
-        for a, b in (map(simplified, pair) for pair in numbers):
+    for pairs in _numbers(load, store, loops, simplified):
+        for a, b in pairs:
             if _is_known(b, shared.keys() | sizes) and analyzer.can_prove_equal(a, b):
                 same.append(b)
         if determine(same, shared):
@@ -168,28 +166,40 @@ def _is_known(expression, known):
     return not found and all(var in known for var in variables(expression))
 
 
-def _numbers(load, store, loops):
+def _numbers(load, store, loops, simplified):
     """Ways to say which byte is accessed, each a list of pairs: of the load and of the store.
 
     Where the bytes are the same, so are the two of each pair.
     """
-    shapes = load.buffer.ty.shape, store.buffer.ty.shape
-    flat = tuple(_flat(shape, access.indices) for shape, access in zip(shapes, (load, store)))
-    yield [flat]
-    analyzer = sym.Analyzer()
-    if len(shapes[0]) == len(shapes[1]) and all(map(analyzer.can_prove_equal, *shapes)):
-        yield list(zip(load.indices, store.indices))
+
+    def flat(first_dim):
+        return [
+            simplified(_flat(a.buffer.ty.shape[first_dim:], a.indices[first_dim:])) for a in both
+        ]
+
+    both = load, store
+    yield [flat(0)]
+    shapes = [access.buffer.ty.shape for access in both]
+    if _are_equal(*shapes):
+        yield [map(simplified, pair) for pair in zip(load.indices, store.indices)]
+        yield [flat(i) for i in range(1, len(shapes[0]) - 1)]
         strides = []
     else:
-        strides = [stride for shape in shapes for stride in accumulate(reversed(shape), mul)]
-    strides += [prod(loop.extent for loop in a.loops[len(loops) :]) for a in (load, store)]
+        strides = [stride for shape in shapes for stride in accumulate(reversed(shape[1:]), mul)]
+    strides += [prod(loop.extent for loop in access.loops[len(loops) :]) for access in both]
     for stride in strides:
-        yield [tuple(tirx.floordiv(index, stride) for index in flat)]
+        yield [[simplified(tirx.floordiv(number, stride)) for number in flat(0)]]
+
+
+def _are_equal(shape, other):
+    return len(shape) == len(other) and all(map(sym.Analyzer().can_prove_equal, shape, other))
 
 
 def _flat(shape, indices):
     """The position of an element in row-major order."""
-    flat = tirx.const(0, "int64")
+    # TVM does not simplify through casts: no wider type than the count asks for.
+    is_small = sym.Analyzer().can_prove(element_count(shape) < 2**31)
+    flat = tirx.const(0, indices[0].ty.dtype if is_small and len(indices) else "int64")
     for extent, index in zip(shape, indices):
         flat = flat * extent + index
     return flat
