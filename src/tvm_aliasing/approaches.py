@@ -306,7 +306,6 @@ APPROACHES = {
 }
 
 
-
 def approaches():
     """Names of the approaches, in the order in which tables show them.
 

@@ -39,9 +39,7 @@ class IntroduceDestinations:
         Whether an output may be a range of a larger storage.
     """
 
-    def __init__(
-        self, *, joins, over, over_donated, properties=PROVED, ranges_returned=False
-    ):
+    def __init__(self, *, joins, over, over_donated, properties=PROVED, ranges_returned=False):
         self.joins, self.over, self.over_donated = joins, over, over_donated
         self.properties, self.ranges_returned = properties, ranges_returned
 

@@ -4,10 +4,11 @@ The cache is a ring of the last 4096 tokens, one row of width 512 for each; the 
 the oldest. As in multi-query attention over a latent, a row serves as key and as value, and all
 heads share it. The order of rows does not matter to attention, so all of them are read.
 
-Both workloads are the same but for the update. Both have value semantics, so by themselves they
-make a second cache; the question is what is left of that when the caller donates the first. In
-place, the row kernel's copy stores each element where it already is, so it can be dropped (TVM's
-`RemoveNoOp` does so once both buffers are one); a select over the whole cache cannot.
+Two workloads are the same but for the update, and a third is the update alone. All have value
+semantics, so by themselves they make a second cache; the question is what is left of that when the
+caller donates the first. In place, the row kernel's copy stores each element where it already is,
+so it can be dropped (TVM's `RemoveNoOp` does so once both buffers are one); a select over the whole
+cache cannot.
 """
 
 import math
@@ -32,6 +33,31 @@ HEADS, TOKEN_WIDTH = 4, 256
     " donated, only the row has to be written.",
 )
 def kv_cache_row():
+    return _decode_step(_write_row)
+
+
+@register(
+    "kv_cache_update",
+    "That update alone, of a projected token: what is left of it when the cache is donated is the"
+    " projection.",
+)
+def kv_cache_update():
+    rng = np.random.default_rng(0)
+    params = {"row_weight": normal(rng, TOKEN_WIDTH, WIDTH, scale=math.sqrt(1 / TOKEN_WIDTH))}
+    cache, token = normal(rng, ROWS, WIDTH), normal(rng, 1, TOKEN_WIDTH)
+
+    def body(bb, cache, token, row_weight):
+        return bb.emit(_write_row(bb, cache, bb.emit(op.matmul(token, row_weight))))
+
+    inputs = [tensor_var("cache", cache.shape), tensor_var("token", token.shape)]
+    updated = cache.copy()
+    updated[OLDEST] = (token.astype(np.float64) @ params["row_weight"])[0]
+    return module_of(inputs, params, body), params, (cache, token), updated
+
+
+def _write_row(bb, cache, row):
+    """Update a cache by a kernel that copies it and writes one row."""
+
     @T.prim_func(s_tir=True, private=True)
     def write_row(
         cache: T.Buffer((ROWS, WIDTH), "float32"),
@@ -48,10 +74,7 @@ def kv_cache_row():
                 vj = T.axis.spatial(WIDTH, j)
                 updated[OLDEST, vj] = row[0, vj]
 
-    def update(bb, cache, row):
-        return op.call_tir(bb.add_func(write_row, "write_row"), [cache, row], cache.ty)
-
-    return _decode_step(update)
+    return op.call_tir(bb.add_func(write_row, "write_row"), [cache, row], cache.ty)
 
 
 @register(
