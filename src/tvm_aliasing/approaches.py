@@ -72,12 +72,12 @@ def plan_stock(options):
 
 def demanded_copies(options):
     """Copies where no offset can be taken, and for the output policy; scheduled like all else."""
-    return [CopyForExterns(), *policy_copies(options)]
+    return [CopyForExterns(), *policy_copies(options, options.outputs)]
 
 
-def policy_copies(options):
-    """Copies that give each output a storage of its own, scheduled like all other kernels."""
-    return [CopyAliasingOutputs(), options.schedules]
+def policy_copies(options, policy):
+    """Copies of outputs that share more than a policy allows, scheduled like all other kernels."""
+    return [CopyAliasingOutputs(policy), options.schedules]
 
 
 def lower(_options):
@@ -167,13 +167,14 @@ def k0_run(options):
 
 def alias(options, features):
     """Aliasing said in the graph: views of ranges, and destinations that are written in place."""
+    policy = options.outputs if "outputs" in features else "copy"
     return {
         "front": front(options),
         "introduced": [
-            IntroduceViews(options.flat_scopes, ranges="views" in features),
+            IntroduceViews(options.flat_scopes, policy, ranges="views" in features),
             CopyForExterns(),
-            *([IntroduceDestinations()] if "dest" in features else []),
-            *policy_copies(options),
+            *([IntroduceDestinations(policy)] if "dest" in features else []),
+            *policy_copies(options, policy),
         ],
         "planned": plan(options),
         "vm": lower(options),
@@ -217,7 +218,7 @@ class Approach:
 _TVM_FIRST = ("tvm", "token", "arena")
 
 #: The features of `alias`, by the word that names one after a colon; `reshape` is in each of them.
-FEATURES = ("reshape", "views", "dest")
+FEATURES = ("reshape", "views", "dest", "outputs")
 
 APPROACHES = {
     made.name: made
@@ -236,7 +237,7 @@ APPROACHES = {
 }
 
 #: Planned; later parts of the project bring them.
-NOT_THERE_YET = ("k0+", "inplace", "donate", "outputs")
+NOT_THERE_YET = ("k0+", "inplace", "donate")
 
 
 def approaches():

@@ -18,7 +18,15 @@ class IntroduceDestinations:
     The buffer is allocated before the first of them. Each is given its range, a `memory.view`, as a
     destination, by `call_tir_inplace`. An operand that has to be computed elsewhere is copied into
     its range, and only that one. Nothing is introduced in a module that writes in place already.
+
+    Parameters
+    ----------
+    policy : str
+        The output policy.
     """
+
+    def __init__(self, policy):
+        self.policy = policy
 
     def transform_module(self, mod, _context):
         """Return the module with the destinations in place of the concats."""
@@ -33,7 +41,7 @@ class IntroduceDestinations:
         writer = _Writer(mod)
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function):
-                destinations = Destinations(mod, function, joining)
+                destinations = Destinations(mod, function, joining, self.policy)
                 if destinations.joins:
                     writer.builder_.update_func(name, writer.write(function, destinations))
         return writer.builder_.get()

@@ -22,12 +22,14 @@ class IntroduceViews:
     ----------
     flat_scopes : frozenset of str
         Memory scopes of the target where a reshape leaves every byte in its place.
+    policy : str
+        The output policy.
     ranges : bool
         Whether slices and splits count, besides reshapes.
     """
 
-    def __init__(self, flat_scopes, ranges=True):
-        self.flat_scopes, self.ranges = flat_scopes, ranges
+    def __init__(self, flat_scopes, policy, ranges=True):
+        self.flat_scopes, self.policy, self.ranges = flat_scopes, policy, ranges
 
     def transform_module(self, mod, _context):
         """Return the module with the views in place of the calls."""
@@ -44,7 +46,7 @@ class IntroduceViews:
         changed = {}
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function) and kernels:
-                views = Views(mod, function, kernels, self.flat_scopes).chosen
+                views = Views(mod, function, kernels, self.flat_scopes, self.policy).chosen
                 changed[name] = _Viewer(mod, views).visit_expr(function)
         mod = mod.clone()
         mod.update(changed)

@@ -8,8 +8,10 @@ from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, is_call
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
+from ..analysis.outputs import Outputs
 from ..analysis.places import roots_of
 from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
+from ..output_policies import may_be_part
 from ..values import element_count, item_bytes
 from .profile import Profile
 
@@ -42,10 +44,11 @@ class Join(NamedTuple):
 class Destinations:
     """What of a function can be written in place.
 
-    An operand can, where one kernel of the same block makes all of it, where it is not returned and
-    has no other place already, and where all that use it can do so at an offset. Of an operand that
-    comes twice the second is copied. The operands made first are given up until writing in place no
-    longer raises the most bytes live: the buffer is live from the first of them on.
+    An operand can, where one kernel of the same block makes all of it, where it has no other place
+    already, where all that use it can do so at an offset, and where it is not returned or the
+    output policy lets an output be a range of the buffer. Of an operand that comes twice the second
+    is copied. The operands made first are given up until writing in place no longer raises the most
+    bytes live: the buffer is live from the first of them on.
 
     Parameters
     ----------
@@ -54,6 +57,8 @@ class Destinations:
         Before `CallTIRRewrite`.
     kernels : dict of GlobalVar to list
         The kernels that join, as `pieces_joined` describes them.
+    policy : str
+        The output policy.
 
     Attributes
     ----------
@@ -66,11 +71,12 @@ class Destinations:
     classes : AliasClasses
     """
 
-    def __init__(self, mod, function, kernels):
-        self._mod, self._kernels = mod, kernels
+    def __init__(self, mod, function, kernels, policy):
+        self._mod, self._kernels, self._policy = mod, kernels, policy
         self.classes = AliasClasses(mod, function, elided=True)
         self._demanding = demands_zero_offset(mod, function, self.classes)
         self._returned = roots_of(self.classes.result)
+        self._outputs = Outputs(self.classes)
         self._liveness = Liveness(mod, function, self.classes)
         self._profile = Profile(function, self.classes, self._liveness)
         self._first = {}  # buffer -> the first root in it
@@ -91,10 +97,14 @@ class Destinations:
         pieces = self._pieces(join.value, begin)
         if pieces is None or self.classes.memory_of(result).scope != "global":
             return
-        carried = self._carried(join, result, pieces)
+        movable = self._carried(join, result, pieces)
         size = self._profile.size(buffer.ty)
-        while carried and not self._profile.merge(list(carried), result, size):
-            del carried[min(carried, key=self._point_of)]
+        carried = {}
+        for is_returned in (False, True):  # what is returned holds the whole buffer to the end
+            more = {r: movable[r] for r in movable if (r in self._returned) == is_returned}
+            while more and not self._profile.merge(list(more), result, size):
+                del more[min(more, key=self._point_of)]
+            carried |= more
         if not carried:
             return
         self.places |= {root: (buffer, piece.begin) for root, piece in carried.items()}
@@ -130,7 +140,9 @@ class Destinations:
 
     def _can_move(self, root, piece, join, result):
         """Whether a root can lie in the result of a join, where a piece of it begins."""
-        if root.kind != "fresh" or root in self.places or root in self._returned:
+        if root.kind != "fresh" or root in self.places:
+            return False
+        if root in self._returned and not self._may_hold_outputs(join, result):
             return False
         if root in self._demanding and not sym.Analyzer().can_prove_equal(piece.begin, 0):
             return False
@@ -145,6 +157,13 @@ class Destinations:
                 element_count(piece.operand.ty.shape.values),
             )
         )
+
+    def _may_hold_outputs(self, join, result):
+        """Whether outputs may be ranges of the buffer that a join's result lies in."""
+        buffer, _ = self.places.get(result, (join.var, 0))
+        (root,) = self.classes.places[buffer]
+        whole = root in self._outputs.whole
+        return may_be_part(self._policy, root, of_output=whole, donated=False)
 
     def _made_by(self, root):
         return self.classes.binding_of[root]
