@@ -5,6 +5,8 @@ by returning one variable twice, a parameter, or a view that the user wrote, is 
 A constant is never handed out.
 """
 
+from tvm import relax
+
 #: By policy: another `output`, a larger internal buffer as a `part` of it, a `param`.
 ALLOWED = {
     "copy": (),
@@ -12,6 +14,23 @@ ALLOWED = {
     "view": ("output", "part"),
     "alias_params": ("output", "part", "param"),
 }
+
+
+def policies(mod, policy):
+    """The policy that each Relax function of a module heeds, by its `GlobalVar`.
+
+    One that is called within the module keeps to `copy`. What its results lie in would be live in
+    the caller, which has not decided so and may need but a part of it, or need it only briefly.
+    """
+    functions = {
+        name: function
+        for name, function in mod.functions_items()
+        if isinstance(function, relax.Function)
+    }
+    called = {
+        name for function in functions.values() for name in relax.analysis.all_global_vars(function)
+    }
+    return {name: "copy" if name in called else policy for name in functions}
 
 
 def may_be_part(policy, root, *, of_output, donated):

@@ -8,7 +8,7 @@ from tvm import relax
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.outputs import Outputs, is_donated
 from ..attributes import SOURCE_ALIAS
-from ..output_policies import ALLOWED
+from ..output_policies import ALLOWED, policies
 from .copies import emit_copy
 
 
@@ -63,10 +63,10 @@ class CopyAliasingOutputs:
 
     def transform_module(self, mod, _context):
         """Return the module with the copies appended to each function that needs them."""
-        builder = relax.BlockBuilder(mod)
+        builder, policy_of = relax.BlockBuilder(mod), policies(mod, self.policy)
         for name in _callees_first(mod):
             # What a callee copies already, its callers need not copy again.
-            positions = outputs_to_copy(builder.get(), mod[name], self.policy)
+            positions = outputs_to_copy(builder.get(), mod[name], policy_of[name])
             if positions:
                 builder.update_func(name, _copy_outputs(builder, mod[name], positions))
         return builder.get()

@@ -8,6 +8,7 @@ from ..analysis.alias_classes import may_write_in_place
 from ..analysis.joins import pieces_joined
 from ..analysis.places import leaves
 from ..analysis.symbols import output_types
+from ..output_policies import policies
 from ..planning.destinations import Destinations
 
 
@@ -39,11 +40,10 @@ class IntroduceDestinations:
         if not joining or may_write_in_place(mod):
             return mod
         writer = _Writer(mod)
-        for name, function in mod.functions_items():
-            if isinstance(function, relax.Function):
-                destinations = Destinations(mod, function, joining, self.policy)
-                if destinations.joins:
-                    writer.builder_.update_func(name, writer.write(function, destinations))
+        for name, policy in policies(mod, self.policy).items():
+            destinations = Destinations(mod, mod[name], joining, policy)
+            if destinations.joins:
+                writer.builder_.update_func(name, writer.write(mod[name], destinations))
         return writer.builder_.get()
 
 

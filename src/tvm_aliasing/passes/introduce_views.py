@@ -7,6 +7,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from ..analysis.alias_classes import may_write_in_place
 from ..analysis.ranges import ranges_viewed
 from ..analysis.reshape_only import is_reshape_only
+from ..output_policies import policies
 from ..planning.views import Views
 
 
@@ -44,10 +45,10 @@ class IntroduceViews:
         if not self.ranges:
             kernels = {name: kernels[name] for name in kernels if is_reshape_only(mod[name])}
         changed = {}
-        for name, function in mod.functions_items():
-            if isinstance(function, relax.Function) and kernels:
-                views = Views(mod, function, kernels, self.flat_scopes, self.policy).chosen
-                changed[name] = _Viewer(mod, views).visit_expr(function)
+        for name, policy in policies(mod, self.policy).items():
+            if kernels:
+                views = Views(mod, mod[name], kernels, self.flat_scopes, policy).chosen
+                changed[name] = _Viewer(mod, views).visit_expr(mod[name])
         mod = mod.clone()
         mod.update(changed)
         return mod
