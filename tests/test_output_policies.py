@@ -180,6 +180,63 @@ class SymbolicSlice:
         return R.strided_slice(a, axes=[0], begin=[2], end=[4])
 
 
+# Where it would cost more than it saves.
+
+
+def _inner_slices(x):
+    a, b = np.tanh(x), np.sin(x)
+    most = np.exp(x).sum(0, keepdims=True) * 2
+    return a[2:], b[:1] * b[1:2] * most * np.exp(np.cos(x)).sum(0, keepdims=True)
+
+
+@program(_inner_slices, X)
+@I.ir_module
+class InnerSlicesFirst:
+    """There is room to keep what both inner slices lie in, or what the returned one lies in."""
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        most = R.sum(R.exp(R.repeat(x, 2, axis=0)), axis=0, keepdims=True)
+        lower = R.strided_slice(R.tanh(x), axes=[0], begin=[2], end=[4])
+        b = R.sin(x)
+        first = R.strided_slice(b, axes=[0], begin=[0], end=[1])
+        second = R.strided_slice(b, axes=[0], begin=[1], end=[2])
+        rest = R.sum(R.exp(R.cos(x)), axis=0, keepdims=True)
+        return lower, R.multiply(R.multiply(R.multiply(first, second), most), rest)
+
+
+@program(lambda x: (np.sin(x), np.tile(x, (4, 1)) + (np.tanh(x) + np.sin(x)).sum()), X)
+@I.ir_module
+class OtherOperandsFirst:
+    """There is room for the buffer of the concat until it is read, and not to the end."""
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        a = R.tanh(x)
+        b = R.sin(x)
+        c = R.sum(R.concat([a, b], axis=0))
+        return b, R.add(R.tile(x, (4, 1)), c)
+
+
+def _copy_at_the_end(x):
+    first, second = np.split(np.exp(x) + np.sin(np.exp(x)), 2)
+    more = np.repeat(np.tanh(first), 2, axis=0)
+    return second, more, np.exp(more)
+
+
+@program(_copy_at_the_end, X)
+@I.ir_module
+class CopyAtTheEnd:
+    """There is room for what a half lies in, and not for a copy of the half besides."""
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        u = R.exp(x)
+        halves = R.split(R.add(u, R.sin(u)), 2, axis=0)
+        more = R.repeat(R.tanh(halves[0]), 2, axis=0)
+        return halves[1], more, R.exp(more)
+
+
 def tensors(value):
     """Those in nested tuples, from left to right."""
     if isinstance(value, tuple | list | tvm_ffi.Array):
@@ -271,6 +328,9 @@ SHARED = {
     "SlicedParameter": ("alias_params", set(), {0}, WHOLE),
     "Constant": None,
     "Callee": None,
+    "InnerSlicesFirst": None,
+    "OtherOperandsFirst": None,
+    "CopyAtTheEnd": ("view", set(), set(), 3 * WHOLE),
 }
 #: The same under `k0`, which knows reshapes only.
 SHARED_BY_K0 = {
@@ -301,6 +361,14 @@ def test_each_policy_costs_no_more_than_the_one_before(name, called):
         before, after = called(name, before).memory, called(name, after).memory
         assert after.kernels <= before.kernels
         assert after.live_bound <= before.live_bound
+        assert after.bytes_copied <= before.bytes_copied
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_copies_of_a_policy_do_not_raise_what_is_live(name, called):
+    copying, aliasing = (called(name, "copy", approach).memory for approach in ("copy", "alias"))
+    assert aliasing.live_bound <= copying.live_bound
+    assert aliasing.kernels <= copying.kernels
 
 
 def test_a_callee_of_which_nothing_is_shared_copies_once(called):
