@@ -253,6 +253,18 @@ class Module:
         return y
 
     @R.function
+    def computed_ranges(x: Vec):
+        y = R.add(x, x)
+        z = R.memory.view(y, R.shape([2]), "float32", 8)
+        return (z, y)
+
+    @R.function
+    def calls_for_computed_ranges(x: Vec):
+        y = Module.computed_ranges(x)
+        z = R.memory.view(y[0], R.shape([1]), "float32", 4)
+        return (y, z)
+
+    @R.function
     def either(c: Bool, x: Vec, y: Vec) -> Vec:
         if c:
             z = x
@@ -537,6 +549,8 @@ EXPECTED = {
     "calls": ["y", "fresh", "z", "z", "fresh", "x"],
     "calls_for_views": ["x+24", "y+4", "y"],
     "calls_for_a_symbol": ["x+?"],  # the callee's symbols mean nothing to its caller
+    "computed_ranges": ["fresh+8", "fresh"],
+    "calls_for_computed_ranges": ["fresh+8", "fresh", "fresh+12"],
     "calls_with_one_twice": ["x", "x+?"],
     "calls_a_caller": ["constant fresh x"],
     "calls_two_in_turn": ["x y", "constant fresh", "x"],

@@ -29,6 +29,7 @@ PLANNERS = {
     "alias:views": ("token", ANY),
     "alias:dest": ("token", ANY),
     "alias:views+dest": ("token", ANY),
+    "alias:outputs": ("token", ANY),
 }
 
 
@@ -173,6 +174,7 @@ def test_the_default_approach_is_alias_with_all_features():
         ("alias:reshape", {"planner": "arena", "fused": "moves-apart"}),
         ("alias:views+dest", {"planner": "token", "fused": False}),
         ("alias", {"planner": "arena", "fused": False}),
+        ("alias", {"outputs": "view"}),
     ],
 )
 def test_a_pipeline_makes_what_build_makes(approach, options):

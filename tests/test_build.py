@@ -255,7 +255,6 @@ BAD_OPTIONS = {
     "approach not there": ({"approach": "k0+"}, UnsupportedError),
     "feature alone not there": ({"approach": "donate"}, UnsupportedError),
     "placement not there": ({"placement": "early-fenced"}, UnsupportedError),
-    "outputs not there": ({"outputs": "share"}, UnsupportedError),
     "target not there": ({"target": {"kind": "cuda", "arch": "sm_90"}}, UnsupportedError),
     "donate not there": ({"donate": ["x"]}, UnsupportedError),
     "donate no list": ({"donate": None}, InputError),

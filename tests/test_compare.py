@@ -237,6 +237,39 @@ def test_defaults_leave_out_what_makes_no_sense():
         ta.compare(BLOCK_OUTPUT, "shipped", fused=False)
 
 
+def test_all_approaches_are_shown_under_each_output_policy():
+    """Those that ignore it too, as context."""
+    policies = ["copy", "view"]
+    settings = settings_of(None, {"outputs": policies})
+    for policy in policies:
+        rows = [row for row in settings if row["outputs"] == policy]
+        assert [(row["approach"], row["planner"]) for row in rows] == DEFAULT_ROWS
+
+
+@I.ir_module
+class ReturnsItsInput:
+    """In another shape: a view, where the output policy allows it."""
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return R.reshape(x, (6,))
+
+
+def test_rows_say_which_output_policy_was_asked_for():
+    record = ta.compare(
+        ReturnsItsInput, ["stock", "alias"], planner="token", outputs=["copy", "alias_params"]
+    )
+    rows = [(row["approach"], row["outputs"], row["memory"]["kernels"]) for row in record.rows]
+    assert rows == [
+        ("stock", "copy", 1),
+        ("stock", "alias_params", 1),
+        ("alias", "copy", 1),
+        ("alias", "alias_params", 0),
+    ]
+    assert all(row["correct"] for row in record.rows)
+    assert list(record.table()["outputs"]) == ["copy", "alias_params"] * 2
+
+
 def test_rows_under_different_planners_are_told_apart():
     record = ta.compare(Shared, "k0", dims={"n": 2})
     assert record.table()["planner"].tolist() == ["token", "arena"]

@@ -70,6 +70,37 @@ class Forms:
         return (y, z)
 
     @R.function
+    def view_of_what_is_not_returned(x: Matrix):
+        y = R.exp(x)
+        z = R.memory.view(y, R.shape([4]), "float32", 16)
+        return z
+
+    @R.function
+    def view_of_all_of_it(x: Matrix):
+        y = R.exp(x)
+        z = R.memory.view(y, R.shape([8]), "int32", 0)
+        return z
+
+    @R.function
+    def range_of_two(c: R.Tensor((), "bool"), x: Matrix):
+        y = R.exp(x)
+        if c:
+            z = R.memory.view(y, R.shape([4]), "float32", 0)
+        else:
+            z = R.memory.view(y, R.shape([4]), "float32", 16)
+        return z
+
+    @R.function
+    def range_of_one(c: R.Tensor((), "bool"), x: Matrix):
+        y = R.exp(x)
+        z = R.memory.view(y, R.shape([4]), "float32", 0)
+        if c:
+            w = z
+        else:
+            w = R.exp(z)
+        return w
+
+    @R.function
     def constant(x: Matrix):
         return R.const([1.0], "float32")  # never the caller's to overwrite
 
@@ -99,8 +130,12 @@ class Forms:
 
 RECORDED = {
     "field": ["0=param 0.1.0"],
-    "view": ["0=param 0", "1=param 0", "1=0"],
-    "view_of_what_is_computed": ["1=0"],
+    "view": ["0=param 0", "0=part", "1=param 0", "1=0", "1=part"],
+    "view_of_what_is_computed": ["1=0", "1=part"],
+    "view_of_what_is_not_returned": ["0=part"],
+    "view_of_all_of_it": None,
+    "range_of_two": ["0=part"],
+    "range_of_one": None,  # on the other path it is none
     "constant": None,
     "branch": None,  # the other branch does not say so
     "callee": ["1=param 0", "2=0"],

@@ -12,8 +12,8 @@ import tvm
 from tvm import relax
 from tvm.relax import transform
 
-from .errors import InputError
 from .analysis.properties import DECLARED, PROVED
+from .errors import InputError
 from .passes.accept_offsets import AcceptOffsets
 from .passes.accept_overlaps import AcceptOverlaps
 from .passes.annotate_properties import AnnotateProperties
@@ -86,9 +86,9 @@ def plan_stock(options):
     return plan(options) if options.planner == "arena" else plan_as_tvm(options)
 
 
-def demanded_copies(options):
+def demanded_copies(options, policy):
     """Copies where no offset can be taken, and for the output policy; scheduled like all else."""
-    return [CopyForExterns(), CopyAliasingOutputs(), *late_schedules(options)]
+    return [CopyForExterns(), CopyAliasingOutputs(policy), *late_schedules(options)]
 
 
 def late_schedules(options):
@@ -138,7 +138,7 @@ def copy(options):
     """Every reshape that fusion leaves is a kernel with a buffer of its own."""
     return {
         "front": front(options),
-        "introduced": demanded_copies(options),
+        "introduced": demanded_copies(options, options.outputs),
         "planned": plan(options),
         "vm": lower(options),
     }
@@ -189,13 +189,15 @@ def k0(options):
     return said_and_done(
         options,
         say=[AnnotateReshapeOnly()],
-        do=[ElideReshapeOnly(options.flat_scopes), *demanded_copies(options)],
+        do=[ElideReshapeOnly(options.flat_scopes), *demanded_copies(options, options.outputs)],
     )
 
 
 def k0_run(options):
     """K0 without K1: the annotation forces nothing."""
-    return said_and_done(options, say=[AnnotateReshapeOnly()], do=demanded_copies(options))
+    return said_and_done(
+        options, say=[AnnotateReshapeOnly()], do=demanded_copies(options, options.outputs)
+    )
 
 
 def k0_plus(options, features):
@@ -203,24 +205,14 @@ def k0_plus(options, features):
     return said_and_done(
         options,
         say=[*donations(options, features), AnnotateProperties()],
-        do=[
-            IntroduceViews(options.flat_scopes, "views" in features, DECLARED),
-            *demanded_copies(options),
-            *destinations(options, features, DECLARED),
-        ],
+        do=aliasing(options, features, DECLARED),
     )
 
 
 def alias(options, features):
     """Aliasing said in the graph: views of ranges, and places that kernels write to."""
     return said_and_done(
-        options,
-        say=[
-            *donations(options, features),
-            IntroduceViews(options.flat_scopes, "views" in features),
-            *demanded_copies(options),
-            *destinations(options, features, PROVED),
-        ],
+        options, say=[*donations(options, features), *aliasing(options, features, PROVED)]
     )
 
 
@@ -230,15 +222,17 @@ def donations(options, features):
     return [DeclareDonations(options.entry, names)]
 
 
-def destinations(options, features, properties):
-    """Where kernels write: over arguments, or in a concat's place; copies there are scheduled."""
-    places = IntroduceDestinations(
-        joins="dest" in features,
-        over="inplace" in features,
-        over_donated="donate" in features,
-        properties=properties,
-    )
-    return [places, *late_schedules(options)]
+def aliasing(options, features, properties):
+    """Views, and places that kernels write to, from what is proved or declared of the kernels."""
+    policy = options.outputs if "outputs" in features else "copy"
+    return [
+        IntroduceViews(options.flat_scopes, policy, "views" in features, properties),
+        *demanded_copies(options, policy),
+        IntroduceDestinations(
+            policy, joins="dest" in features, over="inplace" in features, properties=properties
+        ),
+        *late_schedules(options),
+    ]
 
 
 def shipped(options):
@@ -283,9 +277,9 @@ _placed = partial(Approach, placements=("late", "early", "early-fenced"))
 
 #: What can be named after a colon, as in `alias:views+dest`; `reshape` is in each of them.
 FEATURES = {
-    "alias": ("reshape", "views", "dest", "inplace", "donate"),
+    "alias": ("reshape", "views", "dest", "inplace", "donate", "outputs"),
     # No property of a function says where its caller wants the result.
-    "k0+": ("reshape", "views", "inplace", "donate"),
+    "k0+": ("reshape", "views", "inplace", "donate", "outputs"),
 }
 
 APPROACHES = {

@@ -14,6 +14,9 @@ MAY_OVERWRITE = "ta.may_overwrite"
 #: On a Relax function: which of its outputs the source program itself makes share storage.
 SOURCE_ALIAS = "ta.source_alias"
 
+#: On a Relax function: the names of the parameters whose storage it may overwrite.
+DONATED = "ta.donated"
+
 #: On a Relax function: what the results of the packed functions that it calls may share storage
 #: with, by name: `fresh` (nothing), `arg<i>` (argument i, counted from 0) or `may` (anything).
 EXTERN_ALIAS = "ta.extern_alias"

@@ -66,7 +66,13 @@ def build(
         Parameters whose storage the function may overwrite, and return: the caller gives them up.
         `k0+` and `alias` use it.
     outputs : str
-        Output policy: `copy` gives each output a storage of its own.
+        Output policy, each allows what the one before it does. `copy`: each output has a storage of
+        its own, shares it with no other output, parameter or constant, and is no range of a larger
+        buffer. `share`: outputs may share storage with each other. `view`: an output may be a range
+        of a larger buffer, all of which is then retained. `alias_params`: an output may lie in a
+        parameter; none ever lies in a constant. What the source program itself aliases in its
+        outputs is kept. `shipped`, `stock` and its variants ignore it, `alias` heeds it by its
+        feature `outputs`.
     dims : dict of str to int, optional
         Largest value of symbolic sizes, by name.
     verify : bool

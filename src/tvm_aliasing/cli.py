@@ -92,7 +92,12 @@ def _add_compare(commands):
     add("--exec-mode", default="bytecode", help="bytecode, compiled; default: bytecode")
     add("--entry", default="main", help="the function to run; default: main")
     add("--donate", help="parameters that the caller gives up")
-    add("--outputs", default="copy", help="output policy; default: copy")
+    add(
+        "--outputs",
+        default="copy",
+        metavar="A,B",
+        help="what outputs may lie in: copy, share, view, alias_params; default: copy",
+    )
     add(
         "--dim",
         action="append",

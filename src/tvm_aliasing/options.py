@@ -7,6 +7,7 @@ from tvm.target import Target
 from .backends import backend_of, resolve_target
 from .dims import check_sizes
 from .errors import InputError, UnsupportedError
+from .output_policies import ALLOWED
 
 #: option -> (values in use, values that are planned and not there yet)
 _CHOICES = {
@@ -14,7 +15,7 @@ _CHOICES = {
     "placement": (("late", "early", "early-fenced"), ()),
     "fused": ((True, False, "moves-apart"), ()),
     "exec_mode": (("bytecode", "compiled"), ()),
-    "outputs": (("copy",), ("share", "view", "alias_params")),
+    "outputs": (tuple(ALLOWED), ()),
 }
 
 

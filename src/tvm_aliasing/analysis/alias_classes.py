@@ -58,17 +58,20 @@ class AliasClasses:
         What the function returns.
     binding_of : dict of Root to Binding
         What made each fresh root.
+    made_in_callee : dict of Root to (AliasClasses, Root)
+        For each root that a called function makes, what it is there.
+    function : tvm.relax.Function
     """
 
     def __init__(self, mod, function, *, elided, on_every_path=False, _active=()):
+        self.function = function
         self._mod, self._elided, self._on_every_path = mod, elided, on_every_path
-        self._params = function.params
         self._active = (*_active, function)
         self._sites = itertools.count()
         self._binding = None
         self._externs = declared_aliases(function)
         self._summaries = {}
-        self._in_callee = {}  # root of a called function's -> its `AliasClasses`, and its root
+        self.made_in_callee = {}
         self.binding_of = {}
         self.places = {
             param: fill(param.ty, lambda path, i=i: {Root("param", (i, *path)): 0})
@@ -102,8 +105,8 @@ class AliasClasses:
 
     def memory_of(self, root):
         """The `Memory` that a root lies in, which is no constant's."""
-        if root in self._in_callee:
-            classes, inner = self._in_callee[root]
+        if root in self.made_in_callee:
+            classes, inner = self.made_in_callee[root]
             return classes.memory_of(inner)
         made = self.binding_of.get(root)
         if made is not None and is_call(made.value, "relax.builtin.alloc_tensor"):
@@ -115,10 +118,14 @@ class AliasClasses:
 
         The symbols in it may be a called function's.
         """
-        if root in self._in_callee:
-            classes, inner = self._in_callee[root]
+        if root in self.made_in_callee:
+            classes, inner = self.made_in_callee[root]
             return classes.type_of(inner)
-        made = self._params[root.site[0]] if root.kind == "param" else self.binding_of[root].var
+        made = (
+            self.function.params[root.site[0]]
+            if root.kind == "param"
+            else self.binding_of[root].var
+        )
         ty = made.ty
         for index in root.site[1:]:
             ty = ty.fields[index]
@@ -178,17 +185,17 @@ class AliasClasses:
         summary, site = self._summaries[call.op], next(self._sites)
 
         def at_call_site(root, begin):
+            # The symbols of the callee mean nothing here.
+            begin = begin if isinstance(begin, int) else None
             if root.kind == "param":
                 position, *path = root.site
                 place = shaped_as(callee.params[position].ty, self.of(call.args[position]))
                 for index in path:
                     place = place[index]
-                # The symbols of the callee mean nothing here.
-                begin = begin if isinstance(begin, int) else None
                 return {outer: shifted(start, begin) for outer, start in place.items()}
-            made = self._root(root.kind, (site, *root.site))
-            self._in_callee |= dict.fromkeys(made, (summary, root))
-            return made
+            (made,) = self._root(root.kind, (site, *root.site))
+            self.made_in_callee[made] = summary, root
+            return {made: begin}
 
         def translated(leaf):
             found = {}

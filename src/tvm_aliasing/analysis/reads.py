@@ -26,18 +26,17 @@ class Reads:
 
     Parameters
     ----------
-    function : tvm.relax.Function
     classes : AliasClasses
     liveness : Liveness
     """
 
-    def __init__(self, function, classes, liveness):
+    def __init__(self, classes, liveness):
         self._liveness = liveness
         self._reads = {}
         for number, point in enumerate(liveness.points):
             for var in _read_by(point.binding):
                 self._note(number, var.ty, classes.of(var))
-        self._note(len(liveness.points) - 1, function.ret_ty, classes.result)
+        self._note(len(liveness.points) - 1, classes.function.ret_ty, classes.result)
 
     def after(self, point, root):
         """The reads of a root that can follow a point, with those of the result at the end."""

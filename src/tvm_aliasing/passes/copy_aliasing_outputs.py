@@ -1,44 +1,72 @@
-"""The default output policy: each output of a function has storage of its own."""
+"""The output policy: copies of the outputs that share more storage than it allows."""
 
 import itertools
 
 import tvm
 from tvm import relax
 
+from ..analysis.alias_classes import AliasClasses
+from ..analysis.outputs import Outputs, is_donated
 from ..attributes import SOURCE_ALIAS
+from ..output_policies import ALLOWED, policies
 from .copies import emit_copy
-from .record_source_aliases import output_aliases
 
 
-def outputs_to_copy(mod, function):
-    """Which outputs would alias a parameter, a constant or another output undeclared.
+def outputs_to_copy(mod, function, policy):
+    """Which outputs share storage in a way that neither the policy nor the source allows.
 
-    The one place that decides it. Of two outputs that share storage the later one is copied.
+    The one place that decides it. A donated parameter is as good as a buffer of the function's own.
+    Of two outputs that share storage the later one is copied, and a mere range of it in any case.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    function : tvm.relax.Function
+    policy : str
 
     Returns
     -------
     set of int
         Positions of tensors in the result, counted from 0 through nested tuples.
     """
+    outputs = Outputs(AliasClasses(mod, function, elided=True))
+    allowed = ALLOWED[policy]
     declared = function.attrs.get(SOURCE_ALIAS, ()) if function.attrs else ()
-    copied = set()
-    for pair in output_aliases(mod, function, elided=True):
-        output, other = pair.split("=")
-        if pair not in declared and not (other.isdigit() and int(other) in copied):
-            copied.add(int(output))
+
+    def is_allowed(sharing):
+        if sharing.kind == "part" and outputs.is_part_of_outputs(sharing.output):
+            return "output" in allowed
+        if sharing.kind == "param" and is_donated(function, sharing.other):
+            return True
+        return sharing.kind in allowed
+
+    demanding = [s for s in outputs.sharing if str(s) not in declared and not is_allowed(s)]
+    copied = {sharing.output for sharing in demanding if sharing.kind != "output"}
+    for sharing in demanding:
+        if sharing.kind == "output" and copied.isdisjoint((sharing.output, sharing.other)):
+            copied.add(sharing.output)
     return copied
 
 
 @tvm.transform.module_pass(opt_level=0, name="CopyAliasingOutputs")
 class CopyAliasingOutputs:
-    """Return a copy of each output that shares storage though the source does not say so."""
+    """Return a copy of each output that shares storage though neither policy nor source allows it.
+
+    Parameters
+    ----------
+    policy : str
+        One of `output_policies.ALLOWED`.
+    """
+
+    def __init__(self, policy):
+        self.policy = policy
 
     def transform_module(self, mod, _context):
         """Return the module with the copies appended to each function that needs them."""
-        builder = relax.BlockBuilder(mod)
+        builder, policy_of = relax.BlockBuilder(mod), policies(mod, self.policy)
         for name in _callees_first(mod):
             # What a callee copies already, its callers need not copy again.
-            positions = outputs_to_copy(builder.get(), mod[name])
+            positions = outputs_to_copy(builder.get(), mod[name], policy_of[name])
             if positions:
                 builder.update_func(name, _copy_outputs(builder, mod[name], positions))
         return builder.get()

@@ -10,7 +10,7 @@ from ..analysis.joins import pieces_joined, pieces_updated
 from ..analysis.places import leaves
 from ..analysis.properties import PROVED
 from ..analysis.symbols import output_types
-from ..attributes import DONATED
+from ..output_policies import policies
 from ..planning.destinations import Destinations
 from .copies import emit_copy_into, with_places
 
@@ -27,46 +27,42 @@ class IntroduceDestinations:
 
     Parameters
     ----------
+    policy : str
+        The output policy.
     joins : bool
-        Whether concats are replaced.
+        Whether concats are replaced, and updates of what is written over.
     over : bool
-        Whether results are written over arguments that the function made itself.
-    over_donated : bool
-        Whether results are written over donated parameters.
+        Whether results are written over arguments that the function made itself; over donated
+        parameters they are in any case.
     properties : Properties
         Who says what a kernel may write over: its body or its attributes.
-    ranges_returned : bool
-        Whether an output may be a range of a larger storage.
     """
 
-    def __init__(self, *, joins, over, over_donated, properties=PROVED, ranges_returned=False):
-        self.joins, self.over, self.over_donated = joins, over, over_donated
-        self.properties, self.ranges_returned = properties, ranges_returned
+    def __init__(self, policy, *, joins, over, properties=PROVED):
+        self.policy, self.joins, self.over = policy, joins, over
+        self.properties = properties
 
     def transform_module(self, mod, _context):
         """Return the module with the places given."""
         joining = _asked(mod, pieces_joined) if self.joins else {}
         updating = _asked(mod, pieces_updated) if self.joins else {}
-        overwrites = self.over or self.over_donated
-        overwriting = _asked(mod, self.properties.overwritable) if overwrites else {}
+        overwriting = _asked(mod, self.properties.overwritable)
         if not (joining or overwriting) or may_write_in_place(mod):
             return mod
         writer = _Writer(mod)
-        for name, function in mod.functions_items():
-            if isinstance(function, relax.Function):
-                donated = function.attrs.get(DONATED, ()) if function.attrs else ()
-                destinations = Destinations(
-                    mod,
-                    function,
-                    joining=joining,
-                    updating=updating,
-                    overwriting=overwriting,
-                    fresh=self.over,
-                    donated=donated if self.over_donated else (),
-                    ranges_returned=self.ranges_returned,
-                )
-                if destinations.joins or destinations.overwrites:
-                    writer.builder_.update_func(name, writer.write(function, destinations))
+        for name, policy in policies(mod, self.policy).items():
+            function = mod[name]
+            destinations = Destinations(
+                mod,
+                function,
+                policy,
+                joining=joining,
+                updating=updating,
+                overwriting=overwriting,
+                over=self.over,
+            )
+            if destinations.joins or destinations.overwrites:
+                writer.builder_.update_func(name, writer.write(function, destinations))
         return writer.builder_.get()
 
 

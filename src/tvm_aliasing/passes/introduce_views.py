@@ -6,6 +6,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..analysis.alias_classes import may_write_in_place
 from ..analysis.properties import PROVED
+from ..output_policies import policies
 from ..planning.views import Views
 
 
@@ -21,14 +22,17 @@ class IntroduceViews:
     ----------
     flat_scopes : frozenset of str
         Memory scopes of the target where a reshape leaves every byte in its place.
+    policy : str
+        The output policy.
     ranges : bool
         Whether slices and splits count, besides reshapes.
     properties : Properties
         Who says what a kernel copies: its body or its attributes.
     """
 
-    def __init__(self, flat_scopes, ranges=True, properties=PROVED):
-        self.flat_scopes, self.ranges, self.properties = flat_scopes, ranges, properties
+    def __init__(self, flat_scopes, policy, ranges=True, properties=PROVED):
+        self.flat_scopes, self.policy = flat_scopes, policy
+        self.ranges, self.properties = ranges, properties
 
     def transform_module(self, mod, _context):
         """Return the module with the views in place of the calls."""
@@ -44,10 +48,10 @@ class IntroduceViews:
         if not self.ranges:
             kernels = {name: kernels[name] for name in reshapes}
         changed = {}
-        for name, function in mod.functions_items():
-            if isinstance(function, relax.Function) and kernels:
-                views = Views(mod, function, kernels, reshapes, self.flat_scopes).chosen
-                changed[name] = _Viewer(mod, views).visit_expr(function)
+        for name, policy in policies(mod, self.policy).items():
+            if kernels:
+                views = Views(mod, mod[name], kernels, reshapes, self.flat_scopes, policy).chosen
+                changed[name] = _Viewer(mod, views).visit_expr(mod[name])
         mod = mod.clone()
         mod.update(changed)
         return mod

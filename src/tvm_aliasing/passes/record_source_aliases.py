@@ -4,34 +4,8 @@ import tvm
 from tvm import relax
 
 from ..analysis.alias_classes import AliasClasses
-from ..analysis.places import leaves
+from ..analysis.outputs import Outputs
 from ..attributes import SOURCE_ALIAS
-
-
-def output_aliases(mod, function, *, elided, on_every_path=False):
-    """The pairs of an output and what it may share storage with.
-
-    Parameters
-    ----------
-    mod : tvm.IRModule
-    function : tvm.relax.Function
-    elided, on_every_path : bool
-        As for `AliasClasses`.
-
-    Returns
-    -------
-    list of str
-        `"i=param p"`, `"i=constant"` or `"i=j"`: tensor `i` of the result, counted from 0 through
-        nested tuples, may share storage with parameter `p`, a constant, or output `j` < `i`.
-    """
-    outputs = leaves(AliasClasses(mod, function, elided=elided, on_every_path=on_every_path).result)
-    pairs = []
-    for i, roots in enumerate(outputs):
-        params = [root.site for root in roots if root.kind == "param"]
-        pairs += [f"{i}=param {'.'.join(map(str, site))}" for site in sorted(params)]
-        pairs += [f"{i}=constant"] if any(root.kind == "constant" for root in roots) else []
-        pairs += [f"{i}={j}" for j in range(i) if roots.keys() & outputs[j].keys()]
-    return pairs
 
 
 @tvm.transform.module_pass(opt_level=0, name="RecordSourceAliases")
@@ -48,8 +22,9 @@ class RecordSourceAliases:
         recorded = {}
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function):
-                pairs = output_aliases(mod, function, elided=False, on_every_path=True)
-                pairs = [pair for pair in pairs if not pair.endswith("=constant")]
+                classes = AliasClasses(mod, function, elided=False, on_every_path=True)
+                sharing = Outputs(classes).sharing
+                pairs = [str(found) for found in sharing if found.kind != "constant"]
                 if pairs:
                     recorded[name] = function.with_attr(SOURCE_ALIAS, pairs)
         if not recorded:

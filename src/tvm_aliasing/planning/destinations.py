@@ -8,9 +8,11 @@ from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, is_call
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
+from ..analysis.outputs import Outputs
 from ..analysis.places import roots_of
 from ..analysis.reads import byte_size, same
 from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
+from ..output_policies import may_be_part
 from ..values import item_bytes
 from .overwrites import Overwrites
 from .profile import Profile
@@ -46,29 +48,28 @@ class Destinations:
     """What of a function can be written in place.
 
     First what can be written over arguments, as `Overwrites` says. Then the operands of joins: one
-    can, where one kernel of the same block makes all of it, where it is not returned and has no
-    other place already, and where all that use it can do so at an offset; what was written over it,
-    or it over, moves with it. Of an operand that comes twice the second is copied. The operands
-    made first are given up until writing in place no longer raises the most bytes live: the buffer
-    is live from the first of them on.
+    can, where one kernel of the same block makes all of it, where it has no other place already,
+    where all that use it can do so at an offset, and where it is not returned or the output policy
+    lets an output be a range of the buffer; what was written over it, or it over, moves with it. Of
+    an operand that comes twice the second is copied. The operands made first are given up until
+    writing in place no longer raises the most bytes live: the buffer is live from the first of them
+    on.
 
     Parameters
     ----------
     mod : tvm.IRModule
     function : tvm.relax.Function
         Before `CallTIRRewrite`.
+    policy : str
+        The output policy.
     joining : dict of GlobalVar to list
         The kernels that join, as `pieces_joined` describes them.
     updating : dict of GlobalVar to (int, list)
         The kernels that update, as `pieces_updated` describes them.
     overwriting : dict of GlobalVar to dict
         The kernels that may write over arguments, as `overwritable` describes them.
-    fresh : bool
+    over : bool
         Whether arguments may be overwritten that are no donated parameters.
-    donated : collection of str
-        Names of parameters.
-    ranges_returned : bool
-        Whether an output may be a range of a larger storage.
 
     Attributes
     ----------
@@ -86,30 +87,17 @@ class Destinations:
     classes : AliasClasses
     """
 
-    def __init__(
-        self,
-        mod,
-        function,
-        *,
-        joining,
-        updating,
-        overwriting,
-        fresh=True,
-        donated=(),
-        ranges_returned=False,
-    ):
-        self._mod, self._joining = mod, joining
+    def __init__(self, mod, function, policy, *, joining, updating, overwriting, over):
+        self._mod, self._policy, self._joining = mod, policy, joining
         self.classes = AliasClasses(mod, function, elided=True)
         self._demanding = demands_zero_offset(mod, function, self.classes)
-        self._returned = set() if ranges_returned else roots_of(self.classes.result)
+        self._outputs = Outputs(self.classes)
         self._liveness = Liveness(mod, function, self.classes)
         self._profile = Profile(function, self.classes, self._liveness)
         self._storages = Overwrites(
-            function,
             overwriting,
-            fresh=fresh,
-            donated=donated,
-            ranges_returned=ranges_returned,
+            policy,
+            over=over,
             classes=self.classes,
             liveness=self._liveness,
             demanding=self._demanding,
@@ -118,8 +106,8 @@ class Destinations:
         self.overwrites = self._storages.chosen
         self._first = {}  # buffer -> the first root in it
         self.joins, self.places, self.allocated_before = {}, {}, {}
-        updates = Updates(mod, function, updating, self._storages, self._can_move)
-        self.updates, self.places = updates.chosen, updates.places
+        self._updates = Updates(mod, function, updating, self._storages, self._can_move)
+        self.updates, self.places = self._updates.chosen, dict(self._updates.places)
         found = [
             binding
             for binding in bindings_of(function.body)
@@ -132,14 +120,20 @@ class Destinations:
 
     def _choose(self, join):
         (result,) = self.classes.places[join.var]
+        if result in self._updates.places:
+            return
         buffer, begin = self.places.get(result, (join.var, tirx.const(0, "int64")))
         pieces = self._pieces(join.value, begin)
         if pieces is None or self.classes.memory_of(result).scope != "global":
             return
-        carried = self._carried(join, result, pieces)
+        movable = self._carried(join, result, pieces)
         size = self._profile.size(buffer.ty)
-        while carried and not self._profile.merge(list(carried), result, size):
-            del carried[min(carried, key=self._point_of)]
+        carried = {}
+        for is_returned in (False, True):  # what is returned holds the whole buffer to the end
+            more = {r: movable[r] for r in movable if self._is_returned(r) == is_returned}
+            while more and not self._profile.merge(list(more), result, size):
+                del more[min(more, key=self._point_of)]
+            carried |= more
         if not carried:
             return
         self.places |= {root: (buffer, piece.begin) for root, piece in carried.items()}
@@ -179,7 +173,9 @@ class Destinations:
         if root.kind != "fresh" or root in self.places:
             return False
         members = {member for member, _ in self._storages.members(root)}
-        if members & self._returned or result in members:
+        if result in members:
+            return False
+        if self._is_returned(root) and not self._may_hold_outputs(join, result):
             return False
         if members & self._demanding and not same(begin, 0):
             return False
@@ -191,6 +187,18 @@ class Destinations:
             # All of what the kernel makes, and no view of a part.
             and same(byte_size(self.classes.type_of(root)), byte_size(operand.ty))
         )
+
+    def _is_returned(self, root):
+        """Whether the function returns something that lies in a storage."""
+        returned = roots_of(self.classes.result)
+        return any(member in returned for member, _ in self._storages.members(root))
+
+    def _may_hold_outputs(self, join, result):
+        """Whether outputs may be ranges of the buffer that a join's result lies in."""
+        buffer, _ = self.places.get(result, (join.var, 0))
+        (root,) = self.classes.places[buffer]
+        whole = root in self._outputs.whole
+        return may_be_part(self._policy, root, of_output=whole, donated=False)
 
     def _made_by(self, root):
         return self.classes.binding_of[root]

@@ -5,9 +5,11 @@ from typing import NamedTuple
 from tvm import relax
 
 from ..analysis.bindings import is_call
+from ..analysis.outputs import is_donated
 from ..analysis.places import leaves, roots_of, shifted
 from ..analysis.reads import Reads, apart, byte_size, same
 from ..analysis.symbols import output_types
+from ..output_policies import may_be_part
 
 
 class Overwrite(NamedTuple):
@@ -32,22 +34,19 @@ class Overwrites:
 
     One is, where its kernel may do so, where what lies there is a donated parameter or was made by
     the function itself, where nothing reads those bytes later, and where that does not raise the
-    most bytes live. A result that is returned needs a storage of its own, whole, unless the output
-    policy lets it be a range of another.
+    most bytes live. A result that is returned must be all of the storage, unless the output policy
+    lets it be a range.
 
     Parameters
     ----------
-    function : tvm.relax.Function
-        Before `CallTIRRewrite`.
     kernels : dict of GlobalVar to dict of int to sequence of int
         For each kernel its outputs that may lie over inputs, as `overwritable` describes them.
-    fresh : bool
-        Whether what the function made itself counts.
-    donated : collection of str
-        Names of parameters.
-    ranges_returned : bool
-        Whether an output may be a range of a larger storage.
+    policy : str
+        The output policy.
+    over : bool
+        Whether what the function made itself counts, and not only donated parameters.
     classes : AliasClasses
+        Of the function, before `CallTIRRewrite`.
     liveness : Liveness
     demanding : set of Root
         The roots that must begin a storage.
@@ -62,24 +61,20 @@ class Overwrites:
 
     def __init__(
         self,
-        function,
         kernels,
+        policy,
         *,
-        fresh,
-        donated,
-        ranges_returned,
+        over,
         classes,
         liveness,
         demanding,
         profile,
     ):
-        self._function, self._kernels = function, kernels
-        self._fresh, self._donated = fresh, donated
-        self._ranges_returned = ranges_returned
+        self._kernels, self._policy, self._over = kernels, policy, over
         self.classes, self.liveness, self.profile = classes, liveness, profile
         self._demanding = demanding
         self._returned = roots_of(classes.result)
-        self.reads = Reads(function, classes, liveness)
+        self.reads = Reads(classes, liveness)
         self._members = {}  # root -> those that were put where it lies
         self.chosen = {}
         for number, point in enumerate(liveness.points):
@@ -96,7 +91,7 @@ class Overwrites:
         return [(base, 0), *self._members.get(base, ())]
 
     def storage_of(self, argument):
-        """The one storage that a tensor lies in, and the byte there; None where that is not known."""
+        """The one storage that a tensor lies in, and the byte there; None where not known."""
         places = self.classes.of(argument)
         if isinstance(places, list) or len(places) != 1:
             return None
@@ -142,24 +137,25 @@ class Overwrites:
             return False
         if root in self._demanding and not same(begin, 0):
             return False
-        if root in self._returned and not self._ranges_returned:
-            if not (same(begin, 0) and same(self._size(base), size)):
-                return False
+        if root in self._returned and not self._may_be_output(base, begin, size):
+            return False
         return self._nothing_else_reads(call, inputs, chosen, size) and self._is_dead(
             point, base, begin, size
         )
 
     def _may_write(self, base):
         if base.kind == "param":
-            return self._function.params[base.site[0]].name in self._donated
-        return base.kind == "fresh" and self._fresh
+            return is_donated(self.classes.function, base)
+        return base.kind == "fresh" and self._over
+
+    def _may_be_output(self, base, begin, size):
+        """Whether an output may lie in some bytes of a storage that no other output lies in."""
+        whole = same(begin, 0) and same(byte_size(self.classes.type_of(base)), size)
+        return whole or may_be_part(self._policy, base, of_output=False, donated=True)
 
     def _same_memory(self, root, base):
         memory = self.classes.memory_of(root)
         return memory.scope == "global" and memory == self.classes.memory_of(base)
-
-    def _size(self, base):
-        return byte_size(self.classes.type_of(base))
 
     def _nothing_else_reads(self, call, inputs, chosen, size):
         """Whether no other argument, and no result, has the bytes that are written."""

@@ -29,10 +29,11 @@ class Profile:
         self._uses = dict(liveness.uses)
         self._bytes = {root: self._made(root, classes) for root in classes.binding_of}
         self._load = np.zeros(len(liveness.points) + 1, dtype="int64")
+        self._return = len(liveness.points) - 1
         for root in self._bytes:
             self._add(root, 1)
 
-    def merge(self, roots, into, size=None):
+    def merge(self, roots, into, size=None, copied=0):
         """Let roots share the storage of one, unless that raises the most bytes live.
 
         Parameters
@@ -42,6 +43,8 @@ class Profile:
             One of a parameter or a constant has no bytes here.
         size : int, optional
             Bytes of the storage; by default those of `into`.
+        copied : int
+            Bytes of the copies of them that the function will then return.
 
         Returns
         -------
@@ -57,9 +60,11 @@ class Profile:
         self._uses[into] = sorted(use for uses, _ in kept.values() for use in uses or ())
         self._bytes[into] = kept[into][1] if size is None else size
         self._add(into, 1)
+        self._load[self._return] += copied
         if self._load.max() <= before:
             self._merged.update(dict.fromkeys(parts, into))
             return True
+        self._load[self._return] -= copied
         self._add(into, -1)
         for root, (uses, size) in kept.items():
             self._uses[root], self._bytes[root] = uses, size

@@ -86,7 +86,7 @@ class Updates:
         return var if isinstance(var.ty, relax.TensorType) else None
 
     def _is_unread(self, root, base, begin, size, update):
-        """Whether what is there is not needed once a piece is made, nor the piece after it is in."""
+        """Whether nothing needs what is there once a piece is made, nor the piece once it is in."""
         storages, points = self._storages, self._storages.liveness.point_of
         made, put = points[storages.classes.binding_of[root].var], points[update.var]
         if base.kind == "fresh" and points[storages.classes.binding_of[base].var] >= made:
