@@ -104,8 +104,8 @@ def build(
     mod = _entry_checked(mod, entry)
     check_declared_aliases(mod)
     check_dims(entry, symbolic_dims(mod[entry]), options.dims)
-    _check_donated(mod[entry].params, options.donate, params or {})
     mod = _bind_params(mod, entry, params or {})
+    _check_donated(mod[entry].params, options.donate)
     return Built(mod, approach, options, exec_mode)
 
 
@@ -154,9 +154,9 @@ def _bind_params(mod, entry, params):
     return relax.transform.BindParams(entry, params)(mod)
 
 
-def _check_donated(params, donated, bound):
+def _check_donated(params, donated):
     """Refuse names that are no parameters that a caller passes."""
-    known = [param.name for param in params if param.name not in bound]
+    known = [param.name for param in params]
     for name in donated:
         if name not in known:
             raise InputError(

@@ -204,13 +204,13 @@ def _written_by_moves(function):
 
 def _bytes_written(written, function, arguments):
     """Bytes that a copy kernel writes in a call; an element that is written twice counts once."""
-    sizes = {
-        extent: int(actual)
-        for param, argument in zip(function.params, arguments)
-        if isinstance(param.ty, tirx.BufferType)
-        for extent, actual in zip(param.ty.shape, argument.shape)
-        if isinstance(extent, ir.Var)
-    }
+    sizes = {}
+    for param, argument in zip(function.params, arguments):
+        if isinstance(param.ty, tirx.BufferType):
+            extents = zip(param.ty.shape, argument.shape)
+            sizes |= {var: int(size) for var, size in extents if isinstance(var, ir.Var)}
+        else:
+            sizes[param] = int(argument)
     return sum(
         min(evaluate(count, sizes), prod(arguments[i].shape)) * item_bytes(arguments[i].dtype)
         for i, count in written.items()

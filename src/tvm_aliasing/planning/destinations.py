@@ -105,6 +105,7 @@ class Destinations:
         )
         self.overwrites = self._storages.chosen
         self._first = {}  # buffer -> the first root in it
+        self._holders = {}  # root -> the results of joins that it lies in, inside out
         self.joins, self.places, self.allocated_before = {}, {}, {}
         self._updates = Updates(mod, function, updating, self._storages, self._can_move)
         self.updates, self.places = self._updates.chosen, dict(self._updates.places)
@@ -137,6 +138,7 @@ class Destinations:
         if not carried:
             return
         self.places |= {root: (buffer, piece.begin) for root, piece in carried.items()}
+        self._holders |= dict.fromkeys(carried, [result, *self._holders.get(result, ())])
         earliest = min([*carried, self._first.get(buffer, result)], key=self._point_of)
         self._first[buffer] = earliest
         written = list(carried.values())
@@ -177,6 +179,8 @@ class Destinations:
             return False
         if self._is_returned(root) and not self._may_hold_outputs(join, result):
             return False
+        if not self._stays_whole(root, join, result):
+            return False
         if members & self._demanding and not same(begin, 0):
             return False
         made = self._made_by(root)
@@ -186,6 +190,19 @@ class Destinations:
             and self.classes.memory_of(root) == self.classes.memory_of(result)
             # All of what the kernel makes, and no view of a part.
             and same(byte_size(self.classes.type_of(root)), byte_size(operand.ty))
+        )
+
+    def _stays_whole(self, root, join, result):
+        """Whether nothing is written over an operand while it, or what holds it, is needed."""
+        storages, joined = self._storages, self._liveness.point_of[join.var]
+        if any(point > joined for point in storages.overwritten_at(root)):
+            return False
+        return not any(
+            read.point >= point
+            for holder in (result, *self._holders.get(result, ()))
+            for point in storages.overwritten_at(holder)
+            for member, _ in storages.members(root)
+            for read in storages.reads.beside(point, member)
         )
 
     def _is_returned(self, root):

@@ -90,6 +90,11 @@ class Overwrites:
         """The roots that lie in the storage of one, with the byte where each begins."""
         return [(base, 0), *self._members.get(base, ())]
 
+    def overwritten_at(self, base):
+        """The points at which something is written over what lies in a storage."""
+        made_by = (self.classes.binding_of[member].var for member, _ in self.members(base)[1:])
+        return [self.liveness.point_of[var] for var in made_by]
+
     def storage_of(self, argument):
         """The one storage that a tensor lies in, and the byte there; None where not known."""
         places = self.classes.of(argument)
