@@ -248,9 +248,29 @@ class Built:
     @functools.cached_property
     def workspaces(self):
         """The `KernelWorkspaces` of the build, for TVM's thread pool as it is."""
-        return KernelWorkspaces(
-            self.stages["planned"], self._options.target, tvm.runtime.num_threads()
-        )
+        return self.workspaces_of(self.stages["planned"])
+
+    def workspaces_of(self, mod):
+        """The same of another module for the build's target."""
+        return KernelWorkspaces(mod, self._options.target, tvm.runtime.num_threads())
+
+    def planned_from(self, front):
+        """A program that has passed the front, planned as the build's; no code is generated.
+
+        Raises
+        ------
+        InputError
+            The approach says what aliases before that, or has no front.
+        """
+        stages = approach_of(self.approach).stages(self._options)
+        if next(iter(stages)) != "front":
+            raise InputError(
+                f"{self.approach} with placement {self._options.placement} has no program "
+                "without aliasing after its front: build with placement late and not shipped"
+            )
+        passes = [*stages["introduced"], *stages["planned"]]
+        with self._options.target:
+            return tvm.transform.Sequential(passes)(front)
 
     @functools.cached_property
     def planned_by_copy(self):

@@ -39,8 +39,21 @@ def live_bound(mod, entry, sizes, workspaces):
     UnsupportedError
         A size depends on data.
     """
+    live = live_bytes(mod, entry, sizes, workspaces)
+    return None if live is None else max(live)
+
+
+def live_bytes(mod, entry, sizes, workspaces):
+    """What is live at each point of a planned function, in order; `live_bound` is the largest.
+
+    Parameters and errors are those of `live_bound`.
+
+    Returns
+    -------
+    list of int or None
+    """
     try:
-        return _Function(mod, mod[entry], sizes, workspaces, ()).largest()
+        return _Function(mod, mod[entry], sizes, workspaces, ()).at_points()
     except _Unbounded:
         return None
 
@@ -67,14 +80,14 @@ class _Function:
         self.tensors = {}  # root -> (path, bytes)
         self._beside = [self._at(number) for number in range(len(self._liveness.points))]
 
-    def largest(self):
-        """Most bytes that are live at a point."""
+    def at_points(self):
+        """The bytes that are live at each point."""
         live = [[] for _ in self._beside]
         for root, tensor in self.tensors.items():
             for begin, end in self._liveness.live(root):
                 for point in range(begin, end):
                     live[point].append(tensor)
-        return max(beside + _on_one_path(held) for beside, held in zip(self._beside, live))
+        return [beside + _on_one_path(held) for beside, held in zip(self._beside, live)]
 
     def _at(self, number):
         """Bytes live at a point besides the tensors; what it allocates is noted."""
@@ -113,7 +126,7 @@ class _Function:
                 its_path, size = within.tensors[inner]
                 in_callee = (((after, branching), branch) for branching, branch in its_path)
                 self.tensors[root] = ((*path, *in_callee), size)
-        return within.largest()
+        return max(within.at_points())
 
     def _workspace(self, call):
         return self._workspaces.of(call.op.name_hint, [self._argument(a) for a in call.args])
