@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from .approaches import approaches
 from .backends import resolve_target
 from .compare import compare
 from .errors import InputError
@@ -16,7 +15,17 @@ from .subjects import programs
 from .workloads import workloads
 
 #: Timed where they are there: what is saved, and what aliasing does to kernels apart from that.
-TIMED = ("copy", "stock", "k0", "stock+offset-abi", "stock-noalias")
+TIMED = ("copy", "stock", "k0", "k0+", "alias", "stock+offset-abi", "stock-noalias")
+
+#: Features alone and together, of the graph and of the annotation.
+FEATURES = (
+    *("k0+:views", "k0+:inplace", "k0+:views+inplace"),
+    *("alias:views", "alias:dest", "alias:inplace"),
+    *("alias:views+dest", "alias:views+inplace", "alias:dest+inplace"),
+)
+
+#: Workloads with a parameter that can be donated.
+DONATED = {"kv_cache_row": ["cache"], "kv_cache_slice": ["cache"], "kv_cache_update": ["cache"]}
 
 #: Seconds of timed rounds for each row of kind `offsets`.
 OFFSETS_BUDGET = 1.0
@@ -38,7 +47,7 @@ def measure(folder, target="llvm", parts=None, supersedes=None):
     Yields
     ------
     Record
-        Memory of all approaches; latency beside `stock`; the schedules beside other kernels; what
+        Memory of all approaches, and of single features; latency beside `stock`; the schedules beside other kernels; what
         offsets cost in kernels; introduction and planning against the size of a program.
 
     Raises
@@ -66,15 +75,38 @@ def _memory(target):
     return compare(programs(), target=target, fused=[True, False, "moves-apart"])
 
 
-def _latency(target):
-    return compare(
-        programs(),
-        [name for name in TIMED if name in approaches()],
-        latency_to="stock",
-        target=target,
-        planner="tvm",  # the one that all of them take: ratios are at equal planners
-        fused=[True, False],
+def _features(target):
+    """What each feature does by itself, and each output policy, where it is said, and donation."""
+    arena = {"planner": "arena", "target": target}
+    apart = {**arena, "fused": [True, "moves-apart"]}
+    whole = ["k0+", "alias"]
+    return _together(
+        compare(workloads(), list(FEATURES), **apart),
+        compare(workloads(), whole, outputs=["share", "view", "alias_params"], **apart),
+        compare(workloads(), ["k0", *whole], placement=["early", "early-fenced"], **arena),
+        *(
+            compare(name, ["copy", "stock", "k0", *whole], donate=donated, **arena)
+            for name, donated in DONATED.items()
+        ),
     )
+
+
+def _latency(target):
+    # `token`, and for `stock` too: ratios are at equal planners.
+    timed = {"latency_to": "stock", "target": target, "planner": "token"}
+    return _together(
+        compare(programs(), list(TIMED), fused=[True, "moves-apart"], **timed),
+        *(compare(name, list(TIMED), donate=given, **timed) for name, given in DONATED.items()),
+    )
+
+
+def _together(first, *others):
+    """One record of the rows of several."""
+    for other in others:
+        first.rows += other.rows
+        first.maps += other.maps
+        first.provenance["references"] |= other.provenance["references"]
+    return first
 
 
 def _schedules(target):
@@ -105,6 +137,7 @@ def _is_llvm(target):
 #: What `measure` makes a record of, in this order.
 PARTS = {
     "memory": _memory,
+    "features": _features,
     "latency": _latency,
     "schedules": _schedules,
     "offsets": _offsets,

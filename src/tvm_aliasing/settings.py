@@ -49,12 +49,20 @@ def settings_of(approaches, build_options):
     settings = []
     for (name, planner), values in itertools.product(rows, itertools.product(*axes.values())):
         setting = {"approach": name, "planner": planner, **dict(zip(axes, values))}
-        if approaches is None and name == "shipped" and setting.get("fused", True) is not True:
+        if approaches is None and not _takes(name, setting):
             continue
         with silenced():  # TVM warns of targets that it cannot detect
             check_options(**setting, **fixed)
         settings.append(setting)
     return settings
+
+
+def _takes(name, setting):
+    """Whether an approach, which nobody named, takes the fusion and the placement of a setting."""
+    fused, placement = setting.get("fused", True), setting.get("placement", "late")
+    check_choice("placement", placement)
+    placed = placement in approach_of(name).placements
+    return placed and (name != "shipped" or fused is True)
 
 
 def _planners(name):
