@@ -382,6 +382,17 @@ def blocks_of_rows(x: T.Buffer((8, 4), "float32"), y: T.Buffer((8, 4), "float32"
 
 
 @T.prim_func(s_tir=True)
+def rows_of_unequal_widths(x: T.Buffer((6,), "float32"), y: T.Buffer((6,), "float32")):
+    t = T.alloc_buffer((4,), "float32")
+    for i in range(4):  # where rows lie does not say which they are
+        t[i] = T.float32(0)
+        for j in range(i + 1):
+            t[i] = t[i] + x[(3 - i) * (i + 1) + j]
+        for j in range(i + 1):
+            y[(3 - i) * (i + 1) + j] = t[i]
+
+
+@T.prim_func(s_tir=True)
 def guard(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
     for i in range(8):
         if x[i] > T.float32(0):
@@ -512,6 +523,7 @@ NO = {
     stored_first: {1: ()},
     loaded_again: {1: ()},
     column_sums_in_rows: {1: ()},
+    rows_of_unequal_widths: {1: ()},
     guard_elsewhere: {1: ()},
     block_guard_elsewhere: {1: ()},
     indices_from_memory: {2: ()},
@@ -653,9 +665,11 @@ def test_a_loop_variable_bound_twice():
     i = tirx.Var("i", "int32")
     store = tirx.BufferStore(y, tirx.BufferLoad(x, [i]) * tirx.const(2, "float32"), [i])
     once = tirx.For(i, 0, 8, tirx.ForKind.SERIAL, store)
+    again = tirx.For(i, 0, 4, tirx.ForKind.SERIAL, tirx.BufferStore(y, tirx.const(1.0), [i]))
     twice = tirx.For(i, 0, 2, tirx.ForKind.SERIAL, once)
     assert overwritable(tirx.PrimFunc([x, y], once)) == {1: (0,)}
     assert overwritable(tirx.PrimFunc([x, y], twice)) == {}
+    assert overwritable(tirx.PrimFunc([x, y], tirx.SeqStmt([once, again]))) == {}
 
 
 @T.prim_func(s_tir=True)
