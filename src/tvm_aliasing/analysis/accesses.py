@@ -108,7 +108,7 @@ class _Collector:
                 for part in (statement.value, *statement.indices):
                     self._loads(part, (*place, 0))
                 self._add(statement.buffer, statement.indices, (*place, 1), is_store=True)
-            case tirx.Bind() if isinstance(statement.var.ty, ir.PrimType):
+            case tirx.Bind():
                 self._loads(statement.value, place)
                 self._bind(statement.var, statement.value)
             case tirx.AssertStmt():

@@ -119,19 +119,14 @@ def _threads(loops):
 
 def _same_iteration(load, store, loops, sizes):
     """Whether load and store of one byte are always in the same iteration of the loops."""
-    analyzer = sym.Analyzer()
-    once, shared = {}, {}
+    analyzer, shared = sym.Analyzer(), {}
     for loop in dict.fromkeys([*load.loops, *store.loops]):
-        if analyzer.can_prove_equal(loop.extent, 1):
-            once[loop.loop_var] = loop.min
-            continue
         extent = ir.Range.from_min_extent(loop.min, loop.extent)
         analyzer.bind(loop.loop_var, extent)
         if loop in loops:
             shared[loop.loop_var] = extent
 
     def simplified(number):
-        number = tvm_ffi.structural_map(number, (ir.Var, lambda var: once.get(var, var)))
         return analyzer.simplify(_without_wraps(number, analyzer))
 
     def is_constant(number):
@@ -159,10 +154,8 @@ def _without_wraps(number, analyzer):
 
 
 def _is_known(expression, known):
-    """Whether an expression holds nothing but arithmetic on known variables."""
-    found = []
-    tvm_ffi.structural_walk(expression, ((ir.TensorLoad, found.append), (ir.Call, found.append)))
-    return not found and all(var in known for var in variables(expression))
+    """Whether an expression holds known variables only, and no loads."""
+    return all(var in known for var in variables(expression))
 
 
 def _numbers(load, store, loops, simplified, is_constant):
