@@ -723,9 +723,11 @@ def test_a_loop_variable_bound_twice():
 
 @T.prim_func(s_tir=True)
 def loads_its_bounds(x: T.Buffer((8,), "int32"), y: T.Buffer((8,), "int32")):
+    t = T.alloc_buffer((8,), "int32")
     for i in range(8):
+        t[i] = x[i]
         for j in range(x[i]):  # C reads it again after each store
-            y[i] = j
+            y[i] = j + t[i]
 
 
 @T.prim_func(s_tir=True)
@@ -894,6 +896,8 @@ def test_digits():
     fdiv, mod = tirx.floordiv, tirx.floormod
     assert determined(i * 4 + j, i=5, j=4)
     assert not determined(i * 4 + j, i=5, j=5)
+    assert determined(i * 8 + j * 2, i=5, j=4)
+    assert not determined(i * 6 + j * 2, i=5, j=4)
     assert determined(i * -4 + j, i=5, j=4)
     assert determined(j - i * 4, i=n, j=4)
     assert not determined(i * 4 + j, i=4, j=n)
@@ -907,5 +911,6 @@ def test_digits():
     assert not determined(mod(i, 6), i=n)
     assert determined(fdiv(mod(i, 12), 4) * 4 + mod(i, 4), i=12)
     assert not determined(fdiv(mod(i, 6), 4) * 4 + mod(i, 4), i=6)
+    assert not determined(fdiv(i, 4), mod(mod(i, 6), 4), i=8)
     assert not determined(i * i, i=3)
     assert not determined(i, i=3, j=3)
