@@ -382,6 +382,59 @@ def blocks_of_rows(x: T.Buffer((8, 4), "float32"), y: T.Buffer((8, 4), "float32"
 
 
 @T.prim_func(s_tir=True)
+def width_of_each_row(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+    t = T.alloc_buffer((4,), "float32")
+    for i in range(4):  # the first row begins where the third one does
+        for j in range(i + 1):
+            t[j] = x[(3 - i) * (i + 1)]
+        for j in range(i + 1):
+            y[(3 - i) * (i + 1)] = t[j] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
+def other_rows(x: T.Buffer((6, 4), "float32"), y: T.Buffer((4, 6), "float32")):
+    for i, j in T.grid(4, 4):
+        y[i, j] = x[i, j] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
+def wraps_below_zero(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+    for i in range(12):
+        y[(i - 4) % 8] = x[(i - 4) % 8] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
+def offset_from_memory(
+    index: T.Buffer((8,), "int32"),
+    x: T.Buffer((16,), "float32"),
+    y: T.Buffer((16,), "float32"),
+):
+    t = T.alloc_buffer((1,), "int32")
+    for i in range(8):
+        t[0] = index[i]
+        y[i + t[0]] = x[i + t[0]] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
+def offset_bound(
+    index: T.Buffer((8,), "int32"),
+    x: T.Buffer((16,), "float32"),
+    y: T.Buffer((16,), "float32"),
+):
+    for i in range(8):
+        offset: T.let = index[i]
+        y[i + offset] = x[i + offset] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
+def then_stores_its_input(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+    for i in range(8):
+        y[i] = x[i]
+    for i in range(8):
+        x[i] = T.float32(0)
+
+
+@T.prim_func(s_tir=True)
 def guard(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
     for i in range(8):
         if x[i] > T.float32(0):
@@ -394,7 +447,7 @@ def guard(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
 def guard_elsewhere(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
     for i in range(8):
         if x[7 - i] > T.float32(0):
-            y[i] = T.float32(-1)
+            y[i] = x[i] + T.float32(1)
         else:
             y[i] = T.float32(1)
 
@@ -402,7 +455,7 @@ def guard_elsewhere(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
 @T.prim_func(s_tir=True)
 def block_guard_elsewhere(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
     for i in range(8):
-        y[i] = T.float32(1)
+        y[i] = x[i] - T.float32(1)
     for i in range(8):
         with T.sblock("positive"):
             T.where(x[i] > T.float32(0))
@@ -435,7 +488,9 @@ def indices_from_memory(
 @T.prim_func(s_tir=True)
 def index_over_output(index: T.Buffer((8,), "int32"), y: T.Buffer((8,), "int32")):
     for i in range(8):
-        y[index[i]] = i
+        y[i] = index[i]
+    for i in range(8):
+        y[index[i]] = 7
 
 
 @T.prim_func(s_tir=True)
@@ -512,6 +567,12 @@ NO = {
     stored_first: {1: ()},
     loaded_again: {1: ()},
     column_sums_in_rows: {1: ()},
+    width_of_each_row: {1: ()},
+    other_rows: {1: ()},
+    wraps_below_zero: {1: ()},
+    offset_from_memory: {2: ()},
+    offset_bound: {2: ()},
+    then_stores_its_input: {1: ()},
     guard_elsewhere: {1: ()},
     block_guard_elsewhere: {1: ()},
     indices_from_memory: {2: ()},
@@ -653,16 +714,31 @@ def test_a_loop_variable_bound_twice():
     i = tirx.Var("i", "int32")
     store = tirx.BufferStore(y, tirx.BufferLoad(x, [i]) * tirx.const(2, "float32"), [i])
     once = tirx.For(i, 0, 8, tirx.ForKind.SERIAL, store)
+    again = tirx.For(i, 0, 4, tirx.ForKind.SERIAL, tirx.BufferStore(y, tirx.const(1.0), [i]))
     twice = tirx.For(i, 0, 2, tirx.ForKind.SERIAL, once)
     assert overwritable(tirx.PrimFunc([x, y], once)) == {1: (0,)}
     assert overwritable(tirx.PrimFunc([x, y], twice)) == {}
+    assert overwritable(tirx.PrimFunc([x, y], tirx.SeqStmt([once, again]))) == {}
 
 
 @T.prim_func(s_tir=True)
 def loads_its_bounds(x: T.Buffer((8,), "int32"), y: T.Buffer((8,), "int32")):
+    t = T.alloc_buffer((8,), "int32")
     for i in range(8):
+        t[i] = x[i]
         for j in range(x[i]):  # C reads it again after each store
-            y[i] = j
+            y[i] = j + t[i]
+
+
+@T.prim_func(s_tir=True)
+def asserts_last(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
+    for i in range(8):
+        y[i] = x[i]
+    assert x[0] < T.float32(1), "too large"
+
+
+def test_an_assertion_loads():
+    assert overwritable(asserts_last) == {1: ()}
 
 
 def test_bounds_are_loaded_in_the_loop():
@@ -716,6 +792,16 @@ def in_every_thread(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):
 
 
 @T.prim_func(s_tir=True)
+def in_every_thread_of_others(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32")):
+    for row in T.thread_binding(8, thread="blockIdx.y"):
+        t = T.alloc_buffer((32,), "float32", scope="shared")
+        for thread in T.thread_binding(32, thread="threadIdx.x"):
+            t[thread] = T.float32(1)
+        for column in T.thread_binding(8, thread="blockIdx.x"):
+            y[row * 8 + column] = x[row * 8 + column] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
 def in_two_launches(x: T.Buffer((256,), "float32"), y: T.Buffer((256,), "float32")):
     t = T.alloc_buffer((256,), "float32")
     for i in T.thread_binding(256, thread="threadIdx.x"):
@@ -734,6 +820,7 @@ def in_one_thread(x: T.Buffer((256,), "float32"), y: T.Buffer((256,), "float32")
 def test_threads():
     assert overwritable(across_threads) == {1: ()}
     assert overwritable(in_every_thread) == {1: ()}
+    assert overwritable(in_every_thread_of_others) == {1: ()}
     assert overwritable(in_two_launches) == {1: (0,)}
     assert overwritable(in_one_thread) == {1: (0,)}
 
@@ -809,6 +896,8 @@ def test_digits():
     fdiv, mod = tirx.floordiv, tirx.floormod
     assert determined(i * 4 + j, i=5, j=4)
     assert not determined(i * 4 + j, i=5, j=5)
+    assert determined(i * 8 + j * 2, i=5, j=4)
+    assert not determined(i * 6 + j * 2, i=5, j=4)
     assert determined(i * -4 + j, i=5, j=4)
     assert determined(j - i * 4, i=n, j=4)
     assert not determined(i * 4 + j, i=4, j=n)
@@ -822,5 +911,6 @@ def test_digits():
     assert not determined(mod(i, 6), i=n)
     assert determined(fdiv(mod(i, 12), 4) * 4 + mod(i, 4), i=12)
     assert not determined(fdiv(mod(i, 6), 4) * 4 + mod(i, 4), i=6)
+    assert not determined(fdiv(i, 4), mod(mod(i, 6), 4), i=8)
     assert not determined(i * i, i=3)
     assert not determined(i, i=3, j=3)

@@ -86,6 +86,7 @@ class _Collector:
     def __init__(self):
         self.found = []
         self._bound = {}
+        self._loop_vars = set()
 
     def visit(self, statement, place):
         """Collect what a statement does at a place."""
@@ -107,7 +108,7 @@ class _Collector:
                 for part in (statement.value, *statement.indices):
                     self._loads(part, (*place, 0))
                 self._add(statement.buffer, statement.indices, (*place, 1), is_store=True)
-            case tirx.Bind() if isinstance(statement.var.ty, ir.PrimType):
+            case tirx.Bind():
                 self._loads(statement.value, place)
                 self._bind(statement.var, statement.value)
             case tirx.AssertStmt():
@@ -124,8 +125,9 @@ class _Collector:
     def _visit_loop(self, loop, place):
         if loop.step is not None and not sym.Analyzer().can_prove_equal(loop.step, 1):
             raise _OpaqueError
-        if any(loop.loop_var.same_as(around.loop_var) for around in loops_of(place)):
+        if loop.loop_var in self._loop_vars:  # one name, two ranges
             raise _OpaqueError
+        self._loop_vars.add(loop.loop_var)
         # Generated C evaluates the bounds again in every iteration.
         for bound in (loop.min, loop.extent):
             self._loads(bound, (*place, loop, 0))

@@ -95,14 +95,10 @@ def _width(buffer):
 
 def _comes_first(load, store, sizes):
     """Whether no byte is loaded after it has been stored."""
-    shared = next(i for i, (a, b) in enumerate(zip(load.place, store.place)) if not _same(a, b))
+    shared = next(i for i, (a, b) in enumerate(zip(load.place, store.place)) if a != b)
     loops = loops_of(load.place[:shared])
     in_order = load.place[shared] < store.place[shared]
     return in_order and _one_thread(loops) and _same_iteration(load, store, loops, sizes)
-
-
-def _same(step, other):
-    return step is other or step == other if isinstance(step, int) else step.same_as(other)
 
 
 def _one_thread(loops):
@@ -123,23 +119,21 @@ def _threads(loops):
 
 def _same_iteration(load, store, loops, sizes):
     """Whether load and store of one byte are always in the same iteration of the loops."""
-    analyzer = sym.Analyzer()
-    once, shared = {}, {}
+    analyzer, shared = sym.Analyzer(), {}
     for loop in dict.fromkeys([*load.loops, *store.loops]):
-        if analyzer.can_prove_equal(loop.extent, 1):
-            once[loop.loop_var] = loop.min
-            continue
         extent = ir.Range.from_min_extent(loop.min, loop.extent)
         analyzer.bind(loop.loop_var, extent)
         if loop in loops:
             shared[loop.loop_var] = extent
 
     def simplified(number):
-        number = tvm_ffi.structural_map(number, (ir.Var, lambda var: once.get(var, var)))
         return analyzer.simplify(_without_wraps(number, analyzer))
 
+    def is_constant(number):
+        return isinstance(number, int) or _is_known(number, sizes)
+
     same = []
-    for pairs in _numbers(load, store, loops, simplified):
+    for pairs in _numbers(load, store, loops, simplified, is_constant):
         for a, b in pairs:
             if _is_known(b, shared.keys() | sizes) and analyzer.can_prove_equal(a, b):
                 same.append(b)
@@ -160,13 +154,11 @@ def _without_wraps(number, analyzer):
 
 
 def _is_known(expression, known):
-    """Whether an expression holds nothing but arithmetic on known variables."""
-    found = []
-    tvm_ffi.structural_walk(expression, ((ir.TensorLoad, found.append), (ir.Call, found.append)))
-    return not found and all(var in known for var in variables(expression))
+    """Whether an expression holds known variables only, and no loads."""
+    return all(var in known for var in variables(expression))
 
 
-def _numbers(load, store, loops, simplified):
+def _numbers(load, store, loops, simplified, is_constant):
     """Ways to say which byte is accessed, each a list of pairs: of the load and of the store.
 
     Where the bytes are the same, so are the two of each pair.
@@ -187,7 +179,7 @@ def _numbers(load, store, loops, simplified):
     else:
         strides = [stride for shape in shapes for stride in accumulate(reversed(shape[1:]), mul)]
     strides += [prod(loop.extent for loop in access.loops[len(loops) :]) for access in both]
-    for stride in strides:
+    for stride in filter(is_constant, strides):
         yield [[simplified(tirx.floordiv(number, stride)) for number in flat(0)]]
 
 
