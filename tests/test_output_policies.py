@@ -89,6 +89,15 @@ class BothHalves:
         return halves[0], halves[1]
 
 
+@program(lambda x: (np.tanh(x)[:2].reshape(16), np.tanh(x)[2:].reshape(4, 4)), X)
+@I.ir_module
+class ReshapedHalves:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        halves = R.split(R.tanh(x), 2, axis=0)
+        return R.reshape(halves[0], (16,)), R.reshape(halves[1], (4, 4))
+
+
 @program(lambda x: (np.tanh(x)[2:], np.exp(np.tanh(x)[:2])), X)
 @I.ir_module
 class OneHalf:
@@ -352,6 +361,7 @@ SHARED = {
     "Slice": ("view", set(), set(), WHOLE),
     "ReshapeOfASlice": ("view", set(), set(), WHOLE),
     "BothHalves": ("view", set(), set(), WHOLE),
+    "ReshapedHalves": ("view", set(), set(), WHOLE),
     "OneHalf": ("view", set(), set(), WHOLE + WHOLE // 2),
     "OperandOfAConcat": ("view", set(), set(), 4 * WHOLE),
     "SliceInABranch": ("view", set(), set(), WHOLE),
@@ -400,10 +410,11 @@ def test_each_policy_costs_no_more_than_the_one_before(name, called):
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_the_copies_of_a_policy_do_not_raise_what_is_live(name, called):
-    copying, aliasing = (called(name, "copy", approach).memory for approach in ("copy", "alias"))
-    assert aliasing.live_bound <= copying.live_bound
-    assert aliasing.kernels <= copying.kernels
+def test_what_would_be_copied_again_is_not_elided(name, called):
+    """What `alias` elides besides reshapes costs no more than under `k0`, copies included."""
+    only_reshapes, aliasing = (called(name, "copy", each).memory for each in ("k0", "alias"))
+    assert aliasing.live_bound <= only_reshapes.live_bound
+    assert aliasing.kernels <= only_reshapes.kernels
 
 
 def test_a_callee_of_which_nothing_is_shared_copies_once(called):
