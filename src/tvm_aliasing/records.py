@@ -47,8 +47,9 @@ def measure(folder, target="llvm", parts=None, supersedes=None):
     Yields
     ------
     Record
-        Memory of all approaches, and of single features; latency beside `stock`; the schedules beside other kernels; what
-        offsets cost in kernels; introduction and planning against the size of a program.
+        Memory of all approaches, and of single features; latency beside `stock`; the schedules
+        beside other kernels; what offsets cost in kernels; introduction and planning against the
+        size of a program.
 
     Raises
     ------

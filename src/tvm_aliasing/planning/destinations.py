@@ -138,7 +138,7 @@ class Destinations:
         if not carried:
             return
         self.places |= {root: (buffer, piece.begin) for root, piece in carried.items()}
-        self._holders |= dict.fromkeys(carried, [result, *self._holders.get(result, ())])
+        self._holders |= dict.fromkeys(carried, (result, *self._holders.get(result, ())))
         earliest = min([*carried, self._first.get(buffer, result)], key=self._point_of)
         self._first[buffer] = earliest
         written = list(carried.values())
