@@ -35,7 +35,7 @@ from .passes.record_source_aliases import RecordSourceAliases
 
 def front(options):
     """Source program to fused kernels, as TVM's CPU pipeline does it, and their schedules."""
-    return [*legalize(options), *fuse(options), options.schedules]
+    return [*legalize(options), *fold_and_fuse(options), options.schedules]
 
 
 def legalize(options):
@@ -50,12 +50,14 @@ def legalize(options):
     ]
 
 
-def fuse(options):
+def fold_and_fuse(options):
     """Constants folded, and several operators to a kernel."""
-    return [
-        transform.FoldConstant(),
-        *([transform.FuseOps(), transform.FuseTIR()] if options.fused else []),
-    ]
+    return [transform.FoldConstant(), *fuse(options)]
+
+
+def fuse(options):
+    """Several operators to a kernel."""
+    return [transform.FuseOps(), transform.FuseTIR()] if options.fused else []
 
 
 PLANNERS = {
@@ -114,10 +116,16 @@ def said_and_done(options, say, do=()):
             "planned": plan(options),
             "vm": lower(options),
         }
-    fenced = options.placement == "early-fenced"
+    if options.placement == "early":
+        introduced, fused = say, [*fold_and_fuse(options), options.schedules]
+    else:
+        # Folding comes first: it would make constants of what is overwritten, or copied for a
+        # caller who may write to it.
+        introduced = [transform.FoldConstant(), *say, FenceAliasing()]
+        fused = [*fuse(options), options.schedules, RemoveFence()]
     return {
-        "introduced": [*legalize(options), *say, *([FenceAliasing()] if fenced else [])],
-        "front": [*fuse(options), options.schedules, *([RemoveFence()] if fenced else [])],
+        "introduced": [*legalize(options), *introduced],
+        "front": fused,
         "planned": [*do, RecheckOverwrites(), options.schedules, *plan(options)],
         "vm": lower(options),
     }

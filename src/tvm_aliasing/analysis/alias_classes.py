@@ -60,6 +60,9 @@ class AliasClasses:
         What made each fresh root.
     made_in_callee : dict of Root to (AliasClasses, Root)
         For each root that a called function makes, what it is there.
+    foreign : set of Root
+        Those among the fresh ones that the program may not have made: a packed function of which
+        nothing is declared may return what it keeps to itself.
     function : tvm.relax.Function
     """
 
@@ -73,6 +76,7 @@ class AliasClasses:
         self._summaries = {}
         self.made_in_callee = {}
         self.binding_of = {}
+        self.foreign = set()
         self.places = {
             param: fill(param.ty, lambda path, i=i: {Root("param", (i, *path)): 0})
             for i, param in enumerate(function.params)
@@ -195,6 +199,8 @@ class AliasClasses:
                 return {outer: shifted(start, begin) for outer, start in place.items()}
             (made,) = self._root(root.kind, (site, *root.site))
             self.made_in_callee[made] = summary, root
+            if root in summary.foreign:
+                self.foreign.add(made)
             return {made: begin}
 
         def translated(leaf):
@@ -229,7 +235,9 @@ class AliasClasses:
         """An extern function, a closure, or a recursive call: any result may be any argument."""
         closure = [call.op] if isinstance(call.op, relax.Var) else []
         tuples = [self.of(argument) for argument in (*closure, *call.args)]
-        leaf = {**self._new("fresh"), **anywhere_in(tuples)}
+        made = self._new("fresh")
+        self.foreign.update(made)
+        leaf = {**made, **anywhere_in(tuples)}
         return fill(call.ty, lambda _path: leaf)
 
 

@@ -4,6 +4,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 
+from .bindings import bindings_of
 from .expressions import variables
 
 
@@ -53,3 +54,26 @@ def output_types(call):
 def has_byte_ranges(ty):
     """Whether a tensor type says how many bytes each range of elements takes."""
     return isinstance(ty.shape, relax.ShapeExpr) and tvm.DataType(ty.dtype).bits % 8 == 0
+
+
+def points_of_symbols(function, liveness):
+    """The points at which `match_cast` says what symbolic sizes are; those of parameters have none.
+
+    Parameters
+    ----------
+    function : tvm.relax.Function
+    liveness : Liveness
+        Of that function.
+
+    Returns
+    -------
+    dict of Var to int
+    """
+    known = {var for param in function.params for var in relax.analysis.tir_vars_in_type(param.ty)}
+    found = {}
+    for binding in bindings_of(function.body):
+        if isinstance(binding, relax.MatchCast):
+            for var in relax.analysis.tir_vars_in_type(binding.ty):
+                if var not in known:
+                    found.setdefault(var, liveness.point_of[binding.var])
+    return found

@@ -36,7 +36,7 @@ class FenceAliasing:
                 fenced[name] = function.with_attr("op_pattern", OPAQUE)
         mod = mod.clone()
         mod.update(fenced)
-        return mod
+        return _typed(mod)
 
 
 @tvm.transform.module_pass(opt_level=0, name="RemoveFence")
@@ -49,12 +49,17 @@ class RemoveFence:
         for name, function in mod.functions_items():
             if isinstance(function, relax.Function):
                 mod[name] = _with_body(function, _untied(function.body))
-        return mod
+        return _typed(mod)
 
 
 def is_about_aliasing(binding):
     """Whether a binding makes a buffer or a view, or writes in place."""
     return operator_of(binding.value) in (*ALLOCATIONS, *VIEWS, *IN_PLACE)
+
+
+def _typed(mod):
+    """A module with the types that a rebuilt body lacks."""
+    return relax.transform.Normalize()(mod)
 
 
 def _with_body(function, body):

@@ -6,12 +6,19 @@ from tvm import ir, relax, sym, tirx
 
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, is_call
+from ..analysis.expressions import variables
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.outputs import Outputs
 from ..analysis.places import roots_of
 from ..analysis.reads import byte_size, same
-from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
+from ..analysis.symbols import (
+    call_symbols,
+    has_byte_ranges,
+    in_caller,
+    output_types,
+    points_of_symbols,
+)
 from ..output_policies import may_be_part
 from ..values import item_bytes
 from .overwrites import Overwrites
@@ -93,6 +100,7 @@ class Destinations:
         self._demanding = demands_zero_offset(mod, function, self.classes)
         self._outputs = Outputs(self.classes)
         self._liveness = Liveness(mod, function, self.classes)
+        self._symbols = points_of_symbols(function, self._liveness)
         self._profile = Profile(function, self.classes, self._liveness)
         self._storages = Overwrites(
             overwriting,
@@ -186,6 +194,7 @@ class Destinations:
         made = self._made_by(root)
         return (
             is_call(made.value, "relax.call_tir")
+            and self._is_known(begin, join, result, self._point_of(root))
             and self._path_of(made) == self._path_of(join)
             and self.classes.memory_of(root) == self.classes.memory_of(result)
             # All of what the kernel makes, and no view of a part.
@@ -203,6 +212,17 @@ class Destinations:
             for point in storages.overwritten_at(holder)
             for member, _ in storages.members(root)
             for read in storages.reads.beside(point, member)
+        )
+
+    def _is_known(self, begin, join, result, point):
+        """Whether the sizes that a place depends on are known at a point, and not cast later."""
+        buffer, _ = self.places.get(result, (join.var, 0))
+        sizes = [*buffer.ty.shape.values, begin]
+        return all(
+            self._symbols.get(var, point) <= point
+            for size in sizes
+            if not isinstance(size, int)
+            for var in variables(size)
         )
 
     def _is_returned(self, root):

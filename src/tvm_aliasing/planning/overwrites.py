@@ -151,7 +151,7 @@ class Overwrites:
     def _may_write(self, base):
         if base.kind == "param":
             return is_donated(self.classes.function, base)
-        return base.kind == "fresh" and self._over
+        return base.kind == "fresh" and self._over and base not in self.classes.foreign
 
     def _may_be_output(self, base, begin, size):
         """Whether an output may lie in some bytes of a storage that no other output lies in."""
