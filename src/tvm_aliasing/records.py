@@ -14,8 +14,8 @@ from .results.record import Record
 from .subjects import programs
 from .workloads import workloads
 
-#: Timed where they are there: what is saved, and what aliasing does to kernels apart from that.
-TIMED = ("copy", "stock", "k0", "k0+", "alias", "stock+offset-abi", "stock-noalias")
+#: Those that differ in memory: variants of `stock` have its figures, `k0-run` those of `copy`.
+MEASURED = ("copy", "shipped", "stock", "stock+inplace", "k0", "k0+", "alias:reshape", "alias")
 
 #: Features alone and together, of the graph and of the annotation.
 FEATURES = (
@@ -24,8 +24,18 @@ FEATURES = (
     *("alias:views+dest", "alias:views+inplace", "alias:dest+inplace"),
 )
 
+#: The models of the memory targets.
+FIVE = ("conv_flatten", "mha", "reshape_chain", "densenet", "residual")
+
 #: Workloads with a parameter that can be donated.
 DONATED = {"kv_cache_row": ["cache"], "kv_cache_slice": ["cache"], "kv_cache_update": ["cache"]}
+
+#: What is saved, and what aliasing does to kernels apart from that.
+TIMED = ("copy", "stock", "k0", "k0+", "alias", "stock+offset-abi", "stock-noalias")
+
+#: Timed under them: where approaches differ most, and a real model.
+TIMED_PROGRAMS = (*FIVE, "qkv_split", "basic-pitch")
+TIMED_DONATED = ("kv_cache_row", "kv_cache_update")
 
 #: Seconds of timed rounds for each row of kind `offsets`.
 OFFSETS_BUDGET = 1.0
@@ -73,17 +83,20 @@ def measure(folder, target="llvm", parts=None, supersedes=None):
 
 
 def _memory(target):
-    return compare(programs(), target=target, fused=[True, False, "moves-apart"])
+    return _together(
+        compare(programs(), list(MEASURED), target=target),
+        compare(programs(), _fusible(MEASURED), target=target, fused=[False, "moves-apart"]),
+    )
 
 
 def _features(target):
-    """What each feature does by itself, and each output policy, where it is said, and donation."""
+    """What each feature does by itself, each output policy, where it is said, and donation."""
     arena = {"planner": "arena", "target": target}
     apart = {**arena, "fused": [True, "moves-apart"]}
     whole = ["k0+", "alias"]
     return _together(
         compare(workloads(), list(FEATURES), **apart),
-        compare(workloads(), whole, outputs=["share", "view", "alias_params"], **apart),
+        compare(list(FIVE), whole, outputs=["share", "view", "alias_params"], **apart),
         compare(workloads(), ["k0", *whole], placement=["early", "early-fenced"], **arena),
         *(
             compare(name, ["copy", "stock", "k0", *whole], donate=donated, **arena)
@@ -95,10 +108,16 @@ def _features(target):
 def _latency(target):
     # `token`, and for `stock` too: ratios are at equal planners.
     timed = {"latency_to": "stock", "target": target, "planner": "token"}
+    fetched = [name for name in TIMED_PROGRAMS if name in programs()]
     return _together(
-        compare(programs(), list(TIMED), fused=[True, "moves-apart"], **timed),
-        *(compare(name, list(TIMED), donate=given, **timed) for name, given in DONATED.items()),
+        compare(fetched, list(TIMED), **timed),
+        *(compare(name, list(TIMED), donate=DONATED[name], **timed) for name in TIMED_DONATED),
     )
+
+
+def _fusible(names):
+    """The approaches that can be run without fusion."""
+    return [name for name in names if name != "shipped"]
 
 
 def _together(first, *others):
