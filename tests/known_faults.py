@@ -65,10 +65,10 @@ class Branches:
         "k0",
         "k0-run",
         "alias:reshape",
-        "alias",
     ],
     why="the planner takes the result of an extern function for fresh, and reuses the storage of "
-    "its argument while the result, which is the argument, is still read",
+    "its argument while the result, which is the argument, is still read; written over `b`, the "
+    "product makes an output of it, which that planner leaves alone",
 )
 @I.ir_module
 class ExternResult:

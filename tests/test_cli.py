@@ -342,18 +342,23 @@ BAD = {
         "main declares 'my.function' as 'stale': ta.extern_alias is a dict of names",
     ),
     "unknown approach": (BLOCK_OUTPUT, None, ["--approach", "k0,k1"], "unknown approach 'k1': use"),
-    "approach to come": (BLOCK_OUTPUT, None, ["--approach", "k0+"], "'k0+' is not there yet"),
+    "early": (
+        BLOCK_OUTPUT,
+        None,
+        ["--placement", "early", "--approach", "stock"],
+        "placement late",
+    ),
     "unknown feature": (
         BLOCK_OUTPUT,
         None,
         ["--approach", "alias:view"],
         "alias has no feature 'view': use reshape, views, dest",
     ),
-    "feature to come": (
+    "feature of another": (
         BLOCK_OUTPUT,
         None,
-        ["--approach", "alias:dest+inplace"],
-        "feature 'inplace' of alias is not there yet",
+        ["--approach", "k0+:views+dest"],
+        "k0+ has no feature 'dest': use reshape, views",
     ),
     "unknown planner": (BLOCK_OUTPUT, None, ["--planner", "best"], "unknown planner 'best': use"),
     "planner of others": (
@@ -369,7 +374,7 @@ BAD = {
     "fused": (BLOCK_OUTPUT, None, ["--fused", "yes"], "unknown fused 'yes': use"),
     "exec mode": (BLOCK_OUTPUT, None, ["--exec-mode", "vm"], "unknown exec_mode 'vm': use"),
     "outputs": (BLOCK_OUTPUT, None, ["--outputs", "all"], "unknown outputs 'all': use"),
-    "donate": (BLOCK_OUTPUT, None, ["--donate", "x"], "donate is not there yet: leave it out"),
+    "donate": (BLOCK_OUTPUT, None, ["--donate", "y"], "donate has 'y', and that is no parameter"),
     "reference": (BLOCK_OUTPUT, None, ["--latency-to", "k1"], "latency_to 'k1' is not compared"),
     "entry": (BLOCK_OUTPUT, None, ["--entry", "run"], "no Relax function 'run'"),
     "unknown option": (BLOCK_OUTPUT, None, ["--fast"], "unrecognized arguments: --fast: see"),

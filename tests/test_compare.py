@@ -36,6 +36,8 @@ DEFAULT_ROWS = [
     ("k0", "arena"),
     ("k0-run", "token"),
     ("k0-run", "arena"),
+    ("k0+", "token"),
+    ("k0+", "arena"),
     ("alias:reshape", "token"),
     ("alias:reshape", "arena"),
     ("alias", "token"),
@@ -246,6 +248,12 @@ def test_all_approaches_are_shown_under_each_output_policy():
         assert [(row["approach"], row["planner"]) for row in rows] == DEFAULT_ROWS
 
 
+def test_only_those_that_say_something_are_placed_early():
+    settings = settings_of(None, {"placement": ["late", "early"]})
+    early = [each["approach"] for each in settings if each["placement"] == "early"]
+    assert list(dict.fromkeys(early)) == ["k0", "k0-run", "k0+", "alias:reshape", "alias"]
+
+
 @I.ir_module
 class ReturnsItsInput:
     """In another shape: a view, where the output policy allows it."""
@@ -364,7 +372,7 @@ def test_what_tvm_raises_costs_one_row(tmp_path):
         ("reshape_chain", {"params": {}}, InputError, "inputs and params go with an IRModule"),
         ("reshape_chain", {"dims": {"n": 2}}, InputError, "no dimension 'n'"),
         (Two, {"approaches": ["k0", "nosuch"]}, InputError, "unknown approach 'nosuch'"),
-        (Two, {"approaches": "k0+"}, UnsupportedError, "not there yet"),
+        (Two, {"approaches": "stock", "placement": "early"}, InputError, "placement late only"),
         (Two, {"approaches": "shipped", "planner": "arena"}, InputError, "takes planner tvm only"),
         (Two, {"approaches": []}, InputError, "nothing to compare"),
         ([], {}, InputError, "nothing to compare"),

@@ -7,7 +7,7 @@ import tvm
 
 import tvm_aliasing as ta
 from tvm_aliasing import isolate
-from tvm_aliasing.errors import InputError, UnsupportedError
+from tvm_aliasing.errors import InputError
 
 CASES = Path(__file__).parent / "programs" / "cases.py"
 
@@ -59,11 +59,11 @@ def test_options_of_build_reach_the_process():
         ("none.py", "right", "k0", {}, InputError, r"no such file: .*none\.py"),
         (CASES, "left", "k0", {}, InputError, "no case 'left': use one of right, nested"),
         (CASES, "right", "k9", {}, InputError, "unknown approach 'k9'"),
-        (CASES, "right", "k0+", {}, UnsupportedError, "not there yet"),
+        (CASES, "right", "k0+:dest", {}, InputError, "k0\\+ has no feature 'dest': use reshape"),
         (CASES, "right", "k0", {"planner": "best"}, InputError, "unknown planner 'best'"),
         (CASES.with_name("block_output.py"), "right", "k0", {}, InputError, "no dict CASES"),
     ],
-    ids=["file", "case", "approach", "later", "planner", "no cases"],
+    ids=["file", "case", "approach", "feature", "planner", "no cases"],
 )
 def test_what_cannot_be_run_is_refused(path, case, approach, options, error, message):
     with pytest.raises(error, match=message) as caught:
