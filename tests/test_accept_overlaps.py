@@ -13,7 +13,7 @@ import tvm_aliasing as ta
 from tvm_aliasing.agreement import agrees
 from tvm_aliasing.analysis.alias_classes import AliasClasses
 from tvm_aliasing.analysis.bindings import bindings_of, callee_of
-from tvm_aliasing.passes.accept_overlaps import AcceptOverlaps, Overlap, overlap_of, overlaid
+from tvm_aliasing.passes.accept_overlaps import AcceptOverlaps, Overlap, overlaid, overlap_of
 
 X = np.arange(32, dtype="float32").reshape(4, 8)
 
