@@ -1,5 +1,7 @@
 """K0+: annotations that leave the graph alone, and whoever generates execution obeys them."""
 
+import re
+
 import numpy as np
 import pytest
 import tvm
@@ -195,8 +197,10 @@ def test_a_view_that_is_declared_by_hand_is_obeyed():
     mod = with_attribute(legalized(Ranges), "strided_slice", VIEW_OF, {"1": [0, 32]})
     found = IntroduceViews(FLAT, "copy", True, DECLARED)(mod)["main"].script()
     assert found.count("R.memory.view(") == 1  # nothing is declared of the split
-    assert 'R.dtype("float32"), R.prim_value(32)' in found
-    assert "R.call_tir(cls.split" in found
+    assert re.search(
+        r"R\.memory\.view\(\w+, R\.shape\(\[2, 8\]\), R\.dtype\(\"float32\"\), 32\)", found
+    )
+    assert re.search(r"R\.call_tir\((cls\.)?split", found)
 
 
 @pytest.mark.parametrize("inputs", [[0], []])
