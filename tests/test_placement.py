@@ -97,7 +97,7 @@ class MadeOfConstants:
 
 def _read_and_overwritten(x):
     a = np.tanh(x)
-    return np.exp(a), np.sin(a).sum(0)
+    return np.concatenate([np.sin(a), np.exp(a)], 1)
 
 
 @program(_read_and_overwritten, X)
@@ -111,9 +111,9 @@ class ReadMovedOverAWrite:
             a = R.tanh(x)
             b = R.sin(a)
             c = R.exp(a)
-            d = R.sum(b, axis=0)
-            R.output(c, d)
-        return c, d
+            d = R.concat([b, c], axis=1)
+            R.output(d)
+        return d
 
 
 @program(lambda x: (np.tanh(x), X), X)
