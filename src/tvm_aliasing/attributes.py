@@ -23,6 +23,3 @@ EXTERN_ALIAS = "ta.extern_alias"
 
 #: On a Relax function, TVM's own: the largest value of each symbolic size in its signature.
 UPPER_BOUNDS = "tir_var_upper_bound"
-
-#: On a Relax function: the names of the parameters whose storage it may overwrite.
-DONATED = "ta.donated"

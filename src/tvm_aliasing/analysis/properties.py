@@ -7,6 +7,8 @@ who use a property ask one or the other, and do the same with the answer.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tvm import tirx
+
 from ..attributes import MAY_OVERWRITE, RESHAPE_ONLY, VIEW_OF
 from .in_place import overwritable
 from .ranges import ranges_viewed
@@ -43,7 +45,8 @@ def annotations(kernel):
     dict of str to value
         None for what is not to be said.
     """
-    viewed, over = ranges_viewed(kernel), overwritable(kernel)
+    viewed = ranges_viewed(kernel)
+    over = {output: inputs for output, inputs in overwritable(kernel).items() if inputs}
     return {
         RESHAPE_ONLY: True if is_reshape_only(kernel) else None,
         VIEW_OF: _by_output(viewed) if viewed else None,
@@ -65,8 +68,13 @@ def _declares_reshape_only(kernel):
 
 
 def _declared_views(kernel):
-    found = {int(o): (int(i), begin) for o, (i, begin) in _declared(kernel, VIEW_OF).items()}
+    found = {int(o): (int(i), _byte(begin)) for o, (i, begin) in _declared(kernel, VIEW_OF).items()}
     return found or None
+
+
+def _byte(begin):
+    """A byte as `ranges_viewed` has it, also where somebody has written a plain number."""
+    return tirx.const(int(begin), "int64") if isinstance(begin, int | tirx.IntImm) else begin
 
 
 def _declared_overwrites(kernel):

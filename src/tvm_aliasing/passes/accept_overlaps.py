@@ -48,17 +48,26 @@ def overlap_of(call, kernel, classes):
     Overlap or None
     """
     tensors = [i for i, arg in enumerate(call.args) if isinstance(arg.ty, relax.TensorType)]
-    merged, partial = {}, False
+    first, partial = {}, False
     for output in written_params(kernel):
         for other in tensors:
             if other == output or not may_overlap(call.args[output], call.args[other], classes):
                 continue
             if _are_one(call.args, kernel, output, other, classes):
-                merged[max(output, other)] = min(output, other)
+                one, another = sorted((_first(first, output), _first(first, other)))
+                if one != another:
+                    first[another] = one
             else:
                 partial = True
-    first = {i: merged.get(j, j) for i, j in sorted(merged.items())}
-    return Overlap(tuple(first.items()), partial) if merged or partial else None
+    merged = tuple((i, _first(first, i)) for i in sorted(first))
+    return Overlap(merged, partial) if merged or partial else None
+
+
+def _first(first, i):
+    """The first parameter that is given the same tensor as parameter `i`, as far as is known."""
+    while i in first:
+        i = first[i]
+    return i
 
 
 def _are_one(arguments, kernel, one, other, classes):

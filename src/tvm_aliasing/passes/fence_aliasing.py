@@ -114,9 +114,14 @@ def _crossing(blocks, result):
 
 def _tied(body):
     bindings = [binding for block in body.blocks for binding in block.bindings]
-    used = {var for binding in bindings for var in variables(binding.value)}
-    used.update(variables(body.body))
-    unused = [b.var for b in bindings if operator_of(b.value) in IN_PLACE and b.var not in used]
+    used, unused = set(variables(body.body)), []
+    for binding in reversed(bindings):
+        # A use by what has no use itself is none.
+        if binding.var not in used and operator_of(binding.value) in IN_PLACE:
+            unused.insert(0, binding.var)
+            used.add(binding.var)
+        if binding.var in used:
+            used.update(variables(binding.value))
     if not unused:
         return body
     tie = relax.op.call_pure_packed(TIE, body.body, *unused, ty_args=body.body.ty)

@@ -146,7 +146,8 @@ class Destinations:
         if not carried:
             return
         self.places |= {root: (buffer, piece.begin) for root, piece in carried.items()}
-        self._holders |= dict.fromkeys(carried, (result, *self._holders.get(result, ())))
+        holders = result, *self._holders.get(result, ())
+        self._holders |= dict.fromkeys(carried, holders)
         earliest = min([*carried, self._first.get(buffer, result)], key=self._point_of)
         self._first[buffer] = earliest
         written = list(carried.values())

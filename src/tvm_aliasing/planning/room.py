@@ -38,7 +38,7 @@ def move_to_outputs(outputs, tensors):
         here = [i for i in fitting if any(a <= peak < b for a, b in tensors[i].live)]
         move = _move(rooms, tensors, sorted(here, key=lambda i: -tensors[i].size))
         if move is None:
-            return {i: place for i, *place in moves[:kept]}
+            return {i: (room, offset) for i, room, offset in moves[:kept]}
         fitting.remove(move[0])
         _add(load, tensors[move[0]], -1)
         moves.append(move)

@@ -64,11 +64,13 @@ def arena_storages(allocations):
     outputs = [a for a in allocations if a.returned and not a.path]
     shared = [a for a in allocations if a.takes_offset and not a.returned]
     moved = move_to_outputs(outputs, shared)
+    position = {allocation.var: i for i, allocation in enumerate(allocations)}
     storages = []
     for number, output in enumerate(outputs):
         held = [(shared[i], offset) for i, (room, offset) in moved.items() if room == number]
         if held:
-            held = sorted([*held, (output, 0)], key=lambda tensor: tensor[0].live)
+            # What is used first need not be allocated first.
+            held = sorted([*held, (output, 0)], key=lambda tensor: position[tensor[0].var])
             storages.append(Storage(output.memory, output.dtype, output.size, tuple(held)))
     inside = {}
     for i, allocation in enumerate(shared):
