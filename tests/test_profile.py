@@ -13,7 +13,7 @@ KB = R.Tensor((256,), "float32")
 
 @R.function
 def computes(x: KB):
-    """At most two are live at once, and one in the end."""
+    # At most two are live at once, and one in the end.
     y = R.exp(x)
     z = R.tanh(y)
     w = R.negative(z)
