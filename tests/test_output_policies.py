@@ -125,6 +125,16 @@ class ConcatAndOperand:
         return b, R.concat([R.tanh(x), b], axis=0)
 
 
+@program(lambda x: (np.sin(x), np.concatenate([np.tanh(x), np.sin(x), np.cos(x)])), X)
+@I.ir_module
+class NestedConcatAndOperand:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        b = R.sin(x)
+        inner = R.concat([R.tanh(x), b], axis=0)
+        return b, R.concat([inner, R.cos(x)], axis=0)
+
+
 @program(lambda x: (x.reshape(32), np.tanh(x)), X)
 @I.ir_module
 class ReshapedParameter:
@@ -278,6 +288,37 @@ class CopyAtTheEnd:
         return halves[1], more, R.exp(more)
 
 
+@program(lambda x: (np.sin(x), np.full((4, 8), (x + np.sin(x)).sum())), X)
+@I.ir_module
+class CopyOfAnOperand:
+    """There is room for the buffer of the concat, and not for a copy of an operand besides."""
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        b = R.sin(x)
+        c = R.sum(R.concat([x, b], axis=0))
+        return b, R.broadcast_to(c, (4, 8))
+
+
+def _halves_of_a_half(x):
+    first, second = np.split(np.exp(x) + np.sin(np.exp(x)), 2)
+    return first, first[:1], first[1:], np.exp(second)
+
+
+@program(_halves_of_a_half, X)
+@I.ir_module
+class HalvesOfAHalf:
+    """An output is the whole of a half, and no longer of a storage once the half is a view."""
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        u = R.exp(x)
+        halves = R.split(R.add(u, R.sin(u)), 2, axis=0)
+        a = halves[0]
+        quarters = R.split(a, 2, axis=0)
+        return a, quarters[0], quarters[1], R.exp(halves[1])
+
+
 def tensors(value):
     """Those in nested tuples, from left to right."""
     if isinstance(value, tuple | list | tvm_ffi.Array):
@@ -360,6 +401,7 @@ SHARED = {
     "ValueAndSlice": ("share", {(0, 1)}, set(), WHOLE),
     "SliceAndReshape": ("share", {(0, 1)}, set(), WHOLE),
     "ConcatAndOperand": ("share", {(0, 1)}, set(), 2 * WHOLE),
+    "NestedConcatAndOperand": ("share", {(0, 1)}, set(), 3 * WHOLE),
     "Slice": ("view", set(), set(), WHOLE),
     "ReshapeOfASlice": ("view", set(), set(), WHOLE),
     "BothHalves": ("view", set(), set(), WHOLE),
@@ -378,6 +420,8 @@ SHARED = {
     "InnerSlicesFirst": None,
     "OtherOperandsFirst": None,
     "CopyAtTheEnd": ("view", set(), set(), 3 * WHOLE),
+    "CopyOfAnOperand": ("view", set(), set(), 3 * WHOLE),
+    "HalvesOfAHalf": ("view", {(0, 1), (0, 2)}, set(), WHOLE + WHOLE // 2),
 }
 #: The same under `k0`, which knows reshapes only.
 SHARED_BY_K0 = {
@@ -427,6 +471,10 @@ def test_what_would_be_copied_again_is_not_elided(name, called):
     only_reshapes, aliasing = (called(name, "copy", each).memory for each in ("k0", "alias"))
     assert aliasing.live_bound <= only_reshapes.live_bound
     assert aliasing.kernels <= only_reshapes.kernels
+
+
+def test_of_a_split_only_what_is_returned_is_copied(called):
+    assert called("OneHalf", "copy").memory.bytes_copied == WHOLE // 2
 
 
 def test_a_callee_of_which_nothing_is_shared_copies_once(called):
