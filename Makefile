@@ -49,7 +49,7 @@ lab: setup ## Open the notebooks in JupyterLab
 notebooks: setup ## Run every notebook again and write its outputs
 	$(PY) notebooks/execute.py
 
-measure: setup ## Measure on this CPU and write new numbered records to results/ (35 minutes)
+measure: setup ## Measure on this CPU and write new numbered records to results/ (an hour)
 	$(TA) measure -o results/
 
 measure-cuda: setup ## The same on an NVIDIA GPU

@@ -7,7 +7,7 @@ from tvm_aliasing import forms
 from tvm_aliasing.agreement import agrees
 
 APPROACHES = ["stock", "k0", "alias:reshape", "alias"]
-FEATURES = ["alias:views", "alias:dest"]
+FEATURES = ["alias:dest", "alias:views+inplace", "k0+"]
 
 
 def memories(name, approaches, **options):
@@ -35,6 +35,7 @@ def test_workloads(name, fused):
     for planner in ("token", "arena"):
         assert found["k0", planner] == found["alias:reshape", planner]
     found |= memories(name, FEATURES, planner="arena", fused=fused)
+    assert found["k0+", "arena"] == found["alias:views+inplace", "arena"]
     assert_never_above_stock(found)
 
 

@@ -122,13 +122,13 @@ def _add_records(commands):
         help="measure everything into new numbered records",
         description="Measure the memory and the latency of all workloads and fetched models, the "
         "kernels, what offsets cost in them, and how long the passes take, into new numbered "
-        "records. Takes about 35 minutes on two cores; schedules, offsets and scaling take one to "
+        "records. Takes about an hour on two cores; schedules, offsets and scaling take one to "
         "four each.",
     )
     command.add_argument(
         "--part",
         metavar="P,Q",
-        help="of memory, latency, schedules, offsets, scaling; by default all",
+        help="of memory, features, latency, schedules, offsets, scaling; by default all",
     )
     command.add_argument(
         "--supersedes", metavar="ID", help="with one part: the record that the new one corrects"

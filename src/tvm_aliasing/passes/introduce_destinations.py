@@ -10,6 +10,7 @@ from ..analysis.joins import pieces_joined, pieces_updated
 from ..analysis.places import leaves
 from ..analysis.properties import PROVED
 from ..analysis.symbols import output_types
+from ..attributes import DONATED
 from ..output_policies import policies
 from ..planning.destinations import Destinations
 from .copies import emit_copy_into, with_places
@@ -46,7 +47,8 @@ class IntroduceDestinations:
         """Return the module with the places given."""
         joining = _asked(mod, pieces_joined) if self.joins else {}
         updating = _asked(mod, pieces_updated) if self.joins else {}
-        overwriting = _asked(mod, self.properties.overwritable)
+        donated = any(f.attrs and DONATED in f.attrs for _, f in mod.functions_items())
+        overwriting = _asked(mod, self.properties.overwritable) if self.over or donated else {}
         if not (joining or overwriting) or may_write_in_place(mod):
             return mod
         writer = _Writer(mod)
