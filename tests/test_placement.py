@@ -103,7 +103,7 @@ def _read_and_overwritten(x):
 @program(_read_and_overwritten, X)
 @I.ir_module
 class ReadBeforeAWrite:
-    """`sin` must have read `a` when `exp` is written over it, fused with what comes after or not."""
+    """`sin` must have read `a` when `exp` is written over it, whatever it is fused with."""
 
     @R.function
     def main(x: R.Tensor((4, 8), "float32")):
