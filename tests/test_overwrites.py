@@ -606,6 +606,30 @@ def test_a_called_function_writes_over_none_of_its_parameters():
     assert overwrites(module, name="inner") == {}
 
 
+@I.ir_module
+class TwoDevices:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @T.prim_func(s_tir=True, private=True)
+    def more(a: T.Buffer((4, 8), "float32"), b: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            with T.sblock("more"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                b[vi, vj] = a[vi, vj] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32", "llvm:0")):
+        cls = TwoDevices
+        a = R.call_tir(cls.more, (x,), out_ty=R.Tensor((4, 8), "float32", "llvm:0"))
+        b = R.call_tir(cls.more, (a,), out_ty=R.Tensor((4, 8), "float32", "llvm:1"))
+        c = R.call_tir(cls.more, (b,), out_ty=R.Tensor((4, 8), "float32", "llvm:1"))
+        return c
+
+
+def test_a_result_lies_over_nothing_on_another_device():
+    assert overwrites(TwoDevices) == {"c": ("b", 0)}
+
+
 @pytest.mark.parametrize("planner", ["token", "arena"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_right_when_run_twice(name, planner):
