@@ -113,7 +113,7 @@ class OverwrittenAfter:
 
 def _result_overwritten(x):
     a, s = np.tanh(x), np.sin(x)
-    return np.exp(np.concatenate([a, s])), np.cos(a)
+    return np.exp(np.concatenate([a, s])), a.sum(0)
 
 
 @program(_result_overwritten, X, s=("c", 128))
@@ -127,7 +127,7 @@ class ResultOverwritten:
         s = R.sin(x)
         c = R.concat([a, s], axis=0)
         e = R.exp(c)
-        f = R.cos(a)
+        f = R.sum(a, axis=0)
         return e, f
 
 
@@ -153,7 +153,7 @@ class ReadWhileTheResultIsOverwritten:
 
 def _outer_overwritten(x):
     a, s, t = np.tanh(x), np.sin(x), np.cos(x)
-    return np.exp(np.concatenate([t, a, s])), np.cos(a)
+    return np.exp(np.concatenate([t, a, s])), a.sum(0)
 
 
 @program(_outer_overwritten, X, c=("o", 128), s=("o", 256), t=("o", 0))
@@ -169,7 +169,7 @@ class OuterResultOverwritten:
         t = R.cos(x)
         o = R.concat([t, c], axis=0)
         e = R.exp(o)
-        f = R.cos(a)
+        f = R.sum(a, axis=0)
         return e, f
 
 
