@@ -567,6 +567,39 @@ class TwoOutputsOfOneTensor:
         return e
 
 
+@program(lambda x: 2 * np.tanh(x) + 2, X, t0="a")
+@I.ir_module
+class OneOfTwoOutputsUnused:
+    """What nobody reads is written all the same, and here last."""
+
+    @T.prim_func(s_tir=True, private=True)
+    def both(
+        a: T.Buffer((4, 8), "float32"),
+        b: T.Buffer((4, 8), "float32"),
+        c: T.Buffer((4, 8), "float32"),
+        d: T.Buffer((4, 8), "float32"),
+    ):
+        T.func_attr({"tirx.noalias": True})
+        for i, j in T.grid(4, 8):
+            with T.sblock("both"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                e: T.let[T.float32] = a[vi, vj] + b[vi, vj]
+                d[vi, vj] = e + T.float32(2)
+                c[vi, vj] = e + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32")):
+        cls = OneOfTwoOutputsUnused
+        a = R.tanh(x)
+        t = R.call_tir(
+            cls.both,
+            (a, a),
+            out_ty=[R.Tensor((4, 8), "float32"), R.Tensor((4, 8), "float32")],
+        )
+        d = t[1]
+        return d
+
+
 @program(_wide, X, b="a", c="a")
 @I.ir_module
 class Symbolic:
@@ -604,6 +637,30 @@ def test_only_donated_parameters_where_nothing_else_is_asked_for(name):
 def test_a_called_function_writes_over_none_of_its_parameters():
     module, *_ = PROGRAMS["Inner"]
     assert overwrites(module, name="inner") == {}
+
+
+@I.ir_module
+class TwoDevices:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @T.prim_func(s_tir=True, private=True)
+    def more(a: T.Buffer((4, 8), "float32"), b: T.Buffer((4, 8), "float32")):
+        for i, j in T.grid(4, 8):
+            with T.sblock("more"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                b[vi, vj] = a[vi, vj] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32", "llvm:0")):
+        cls = TwoDevices
+        a = R.call_tir(cls.more, (x,), out_ty=R.Tensor((4, 8), "float32", "llvm:0"))
+        b = R.call_tir(cls.more, (a,), out_ty=R.Tensor((4, 8), "float32", "llvm:1"))
+        c = R.call_tir(cls.more, (b,), out_ty=R.Tensor((4, 8), "float32", "llvm:1"))
+        return c
+
+
+def test_a_result_lies_over_nothing_on_another_device():
+    assert overwrites(TwoDevices) == {"c": ("b", 0)}
 
 
 @pytest.mark.parametrize("planner", ["token", "arena"])

@@ -116,6 +116,28 @@ def put_over(
             out[2, vj] = other[0, vj]
 
 
+@T.prim_func(s_tir=True, private=True)
+def put_first(
+    cache: T.Buffer((4, 8), "float32"),
+    row: T.Buffer((1, 8), "float32"),
+    out: T.Buffer((4, 8), "float32"),
+):
+    T.func_attr({"tirx.noalias": True})
+    for i, j in T.grid(4, 8):
+        with T.sblock("copy"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            out[vi, vj] = cache[vi, vj]
+    for j in range(8):
+        with T.sblock("write"):
+            vj = T.axis.spatial(8, j)
+            out[0, vj] = row[0, vj]
+
+
+@tvm.register_global_func("updates.copy", override=True)
+def _copy(source, target):
+    target.copyfrom(source)
+
+
 def call(builder, kernel, cache, *rows):
     name = builder.add_func(kernel, "put")
     return builder.emit(op.call_tir(name, [cache, *rows], cache.ty), "u")
@@ -168,6 +190,13 @@ def piece_read_later(builder, x, z):
     r = builder.emit(op.exp(z), "r")
     u = call(builder, put, x, r)
     return relax.Tuple([u, builder.emit(op.sin(r), "s")])
+
+
+@program(lambda x, z: (np.sin(updated(x, (2, np.exp(z)))), np.exp(z).sum(0)), X, Y)
+def piece_read_when_its_place_is_overwritten(builder, x, z):
+    r = builder.emit(op.exp(z), "r")
+    e = builder.emit(op.sin(call(builder, put, x, r)), "e")
+    return relax.Tuple([e, builder.emit(op.sum(r, axis=0), "s")])
 
 
 @program(lambda x, z: (updated(x, (2, np.exp(z))), np.exp(z)), X, Y)
@@ -268,6 +297,20 @@ def base_that_is_joined(builder, x, z):
     r = builder.emit(op.exp(z), "r")
     u = call(builder, put, a, r)
     return builder.emit(op.concat([u, x], axis=0), "c")
+
+
+def _read_by_a_function(x, z):
+    return np.exp(z), np.concatenate([x, updated(np.tanh(x), (0, np.exp(z)))])
+
+
+@program(_read_by_a_function, X, Y, donated=(), places=[("r", "a", 0)], runs=0)
+def piece_that_begins_a_storage(builder, x, z):
+    """A packed function reads `r`, so that what `r` lies in cannot move to where `c` goes on."""
+    a = builder.emit(op.tanh(x), "a")
+    r = builder.emit(op.exp(z), "r")
+    w = builder.emit(op.call_dps_packed("updates.copy", [r], z.ty), "w")
+    u = call(builder, put_first, a, r)
+    return relax.Tuple([w, builder.emit(op.concat([x, u], axis=0), "c")])
 
 
 def destinations(name):
