@@ -1,14 +1,16 @@
-"""Notebook 03 and the newest record say the same of the five models."""
+"""Notebook 03 and the record that it names say the same of the five models."""
 
+import itertools
+import re
 from pathlib import Path
 
 import nbformat
-import pytest
 
 from tvm_aliasing.results import store
 
-ROOT = Path(__file__).parents[1]
+NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "03_memory_side_by_side.ipynb"
 MODELS = {"conv_flatten", "mha", "reshape_chain", "densenet", "residual"}
+APPROACHES = {"stock", "k0", "alias:reshape", "k0+", "alias"}
 FIGURES = {
     "kernels": ("token", "kernels"),
     "live bound": ("token", "live_bound"),
@@ -17,43 +19,50 @@ FIGURES = {
     "arena planned": ("arena", "planned"),
     "arena peak": ("arena", "peak"),
 }
+_FOLDER = re.compile(r'^RESULTS = "(.+)"$', re.MULTILINE)
+_MEMORY = re.compile(r'^MEMORY = store\.load\("(R-\d+)", RESULTS\)', re.MULTILINE)
 
 
-def tables_in_bytes():
-    """The two tables of bytes: of moves kept apart, then of everything fused."""
-    notebook = nbformat.read(ROOT / "notebooks" / "03_memory_side_by_side.ipynb", as_version=4)
-    found = []
-    for cell in notebook.cells:
+def cells():
+    return nbformat.read(NOTEBOOK, as_version=4).cells
+
+
+def named_in_source(pattern):
+    """What the notebook sets in the one cell that names folder and records."""
+    (found,) = (match for cell in cells() if (match := pattern.search(cell.source)))
+    return found[1]
+
+
+def table_in_bytes():
+    """The rows of the table of bytes."""
+    for cell in cells():
         for output in cell.get("outputs", ()):
             lines = output.get("data", {}).get("text/markdown", "").splitlines()
             rows = [[field.strip() for field in line.strip("|").split("|")] for line in lines]
-            if rows and rows[0] == ["program", "approach", *FIGURES] and "." not in lines[2]:
-                found.append(rows[2:])
-    return found
+            if rows and rows[0] == ["fused", "program", "approach", *FIGURES]:
+                return rows[2:]
+    raise LookupError("there is no such table")
 
 
-def newest_memory():
-    """The memory of each row of the newest record that has the approach `alias`."""
-    for identifier in reversed(store.ids(ROOT / "results")):
-        record = store.load(identifier, ROOT / "results")
-        rows = record.rows if record.kind == "compare" else []
-        if any(row["approach"] == "alias" and row["latency"] is None for row in rows):
-            return {
-                (row["workload"], row["approach"], row["planner"], row["fused"]): row["memory"]
-                for row in rows
-            }
-    raise LookupError("no record has the approach alias")
+def memory():
+    """The memory of each row of the record, by its point."""
+    folder = NOTEBOOK.parent / named_in_source(_FOLDER)
+    return {
+        (str(row["fused"]), row["workload"], row["approach"], row["planner"]): row["memory"]
+        for row in store.load(named_in_source(_MEMORY), folder).rows
+    }
 
 
-@pytest.mark.parametrize(("at", "fused"), [(0, "moves-apart"), (1, True)])
-def test_the_five_models(at, fused):
-    table, memory = tables_in_bytes()[at], newest_memory()
-    assert {program for program, *_ in table} == MODELS
-    compared = 0
-    for program, approach, *figures in table:
-        if (program, approach, "token", fused) not in memory:
-            continue  # a feature by itself: it is measured in the notebook only
-        for (planner, name), shown in zip(FIGURES.values(), figures):
-            assert int(shown.replace(",", "")) == memory[program, approach, planner, fused][name]
-            compared += 1
-    assert compared == len(MODELS) * 4 * len(FIGURES)  # stock, k0, alias:reshape, alias
+def test_it_reads_the_records_of_this_repository():
+    assert named_in_source(_FOLDER) == "../results"
+
+
+def test_the_five_models():
+    measured, compared = memory(), set()
+    for fused, program, approaches, *figures in table_in_bytes():
+        for approach in approaches.split(", "):  # those that are equal share a line
+            for (planner, name), shown in zip(FIGURES.values(), figures):
+                figure = measured[fused, program, approach, planner][name]
+                assert int(shown.replace(",", "")) == figure
+            compared.add((fused, program, approach))
+    assert compared == set(itertools.product(("True", "moves-apart"), MODELS, APPROACHES))
