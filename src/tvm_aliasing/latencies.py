@@ -149,7 +149,7 @@ def _latency(name, reference, sittings):
 
 
 def beside(row, other):
-    """The latency of a row as ratios to that of another, whichever approach their record divides by.
+    """The latency of a row beside another, whichever approach their record divides by.
 
     All approaches at one point are called in the same rounds, so that the two rows are paired too.
 
