@@ -145,6 +145,41 @@ def test_table_has_ratios_of_three_digits(block_output):
     assert "ratio" not in untimed.columns
 
 
+# One row beside another
+
+
+def at(record, fused):
+    return {row["approach"]: row for row in record.rows if row["fused"] is fused}
+
+
+def test_a_row_beside_another_is_of_the_same_rounds(block_output):
+    rows = at(block_output, True)
+    k0, copy = (rows[name]["latency"]["samples"] for name in ("k0", "copy"))
+    found = latencies.beside(rows["k0"], rows["copy"])
+    assert list(found) == KEYS
+    expected = ratio_interval(k0["this"], copy["this"], sittings=k0["sittings"])
+    assert (found["ratio_to"], found["ratio"]) == ("copy", expected.ratio)
+    assert (found["lo"], found["hi"]) == (expected.lo, expected.hi)
+    assert [found[end] for end in ("aa_lo", "aa_hi")] == [
+        rows["stock"]["latency"][end] for end in ("lo", "hi")
+    ]
+    assert latencies.beside(rows["copy"], rows["copy"])["ratio"] == 1
+
+
+def test_a_row_beside_the_reference_is_what_the_record_says(block_output):
+    rows = at(block_output, True)
+    for row in rows.values():
+        assert latencies.beside(row, rows["stock"]) == row["latency"]
+
+
+def test_rows_of_other_rounds_are_not_put_beside_each_other(block_output):
+    fused, apart = at(block_output, True), at(block_output, False)
+    with pytest.raises(InputError, match=r"^k0 and copy of .* were not timed in the same"):
+        latencies.beside(fused["k0"], apart["copy"])
+    with pytest.raises(InputError, match="were not both timed"):
+        latencies.beside(fused["k0"], {**fused["copy"], "latency": None})
+
+
 # What is not timed
 
 

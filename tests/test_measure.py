@@ -347,6 +347,13 @@ def test_intervals_apart_twice_give_3(latency, tmp_path, monkeypatch, capfd):
     assert len(calls) == 2
 
 
+def test_a_program_with_a_donated_parameter_is_timed_by_itself(latency):
+    point = rerun_kinds.KINDS["compare"].point
+    row = latency.rows[0]
+    assert point(row) == point(latency.rows[1])
+    assert point(row) != point({**row, "donate": ["cache"]})
+
+
 @pytest.mark.usefixtures("_one_process")
 def test_latency_does_not_decide_on_another_cpu(latency, tmp_path, capfd):
     record = with_intervals(latency, 1e-6, 2e-6)

@@ -178,6 +178,7 @@ def test_table_has_exact_bytes():
         ("fused", [True, "moves-apart"]),
         ("exec_mode", ["bytecode", "compiled"]),
         ("outputs", ["copy", "view"]),
+        ("donate", [[], ["cache"]]),
         ("dims", [{"n": 4}, {"n": 8}]),
         ("threads", [1, 2]),
         ("target", ["llvm", "cuda"]),
@@ -256,6 +257,25 @@ def test_latency_of_each_fusion_setting_has_a_panel():
     figure = record(*rows, row(approach="copy")).latency_figure()
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["fused=True", "fused=False", "fused=moves-apart"]
+
+
+def test_a_program_with_a_donated_parameter_is_another_one():
+    """Its rows stand apart from those without, in each figure."""
+    given = {"donate": ["cache"], "latency": timed(0.5)}
+    drawn = record(row(latency=timed(1.5)), row(**given), row(approach="stock"))
+    names = ["net", "net, cache donated"]
+    (axes,) = drawn.latency_figure().axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == names
+    heights = [points.get_ydata().item() for points, _, _ in axes.containers]
+    assert heights == [0, 1]
+    assert [axes.get_title(loc="left") for axes in drawn.figure().axes] == names
+    assert list(panels(drawn.memory_map(["k0"]))) == [f"{name}, k0" for name in names]
+
+
+def test_latency_labels_tell_rows_apart():
+    rows = [row(outputs=policy, latency=timed(1.5)) for policy in ("copy", "view")]
+    (axes,) = record(*rows).latency_figure().axes
+    assert len({points.get_ydata().item() for points, _, _ in axes.containers}) == 2
 
 
 def test_no_latency_is_said():

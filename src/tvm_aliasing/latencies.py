@@ -8,6 +8,7 @@ from . import isolate
 from .agreement import agrees
 from .backends import backend_of
 from .build import build, check_options
+from .errors import InputError
 from .measure.latency import SITTINGS, interleaved, ratio_interval
 from .subjects import find_subject
 from .values import to_arrays, to_device
@@ -144,4 +145,48 @@ def _latency(name, reference, sittings):
             "reference": pooled[reference],
             "sittings": sizes,
         },
+    }
+
+
+def beside(row, other):
+    """The latency of a row beside another, whichever approach their record divides by.
+
+    All approaches at one point are called in the same rounds, so that the two rows are paired too.
+
+    Parameters
+    ----------
+    row, other : dict
+        Rows of one record, with a latency, at the same point of all axes.
+
+    Returns
+    -------
+    dict
+        As `latency` of a row. The A/A row is the one of the point: two identical builds of the
+        approach that the record divides by.
+
+    Raises
+    ------
+    InputError
+        One was not timed, or they are not of the same rounds.
+    """
+    this, reference = row["latency"], other["latency"]
+    pair = f"{row['approach']} and {other['approach']} of {row['workload']}"
+    if this is None or reference is None:
+        raise InputError(f"{pair} were not both timed: name two rows with a latency")
+    rounds, others = (
+        (latency["samples"]["reference"], latency["samples"]["sittings"])
+        for latency in (this, reference)
+    )
+    if rounds != others:
+        raise InputError(f"{pair} were not timed in the same rounds: name rows of one point")
+    if this["ratio_to"] == other["approach"]:
+        return this  # the samples of the reference's own row are those of its second build
+    samples = {**this["samples"], "reference": reference["samples"]["this"]}
+    found = ratio_interval(*(samples[key] for key in ("this", "reference")), sittings=rounds[1])
+    return {
+        "ratio_to": other["approach"],
+        **found._asdict(),
+        "aa_lo": this["aa_lo"],
+        "aa_hi": this["aa_hi"],
+        "samples": samples,
     }

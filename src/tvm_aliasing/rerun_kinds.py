@@ -148,7 +148,10 @@ KINDS = {
     "compare": Kind(
         again=_builds_again,
         keys=("workload", "approach", *AXES, "dims", "donate"),
-        point=lambda row: [row["workload"], row["dims"], *(row[axis] for axis in AXES)],
+        point=lambda row: [
+            *(row[key] for key in ("workload", "dims", "donate")),
+            *(row[axis] for axis in AXES),
+        ],
         timed=lambda row: _intervals(row["latency"], latency=""),
     ),
     "schedules": Kind(

@@ -8,6 +8,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from ..errors import InputError
+from .record import program_of
 
 MIB = 2**20
 _WIDTH = 9.0  # inches; at 100 dots an inch what a GitHub page shows without scaling
@@ -43,16 +44,16 @@ def memory_bars(record):
     matplotlib.figure.Figure
     """
     table = [row for row in record.rows if row.get("memory")]
-    workloads = _in_order(row["workload"] for row in table)
-    if not workloads:
+    programs = _in_order(map(program_of, table))
+    if not programs:
         raise InputError("no row of this record has memory figures: nothing to draw")
-    longest = max(sum(row["workload"] == name for row in table) for name in workloads)
+    longest = max(sum(program_of(row) == name for row in table) for name in programs)
     with rc_context(_STYLE):
         figure = PngFigure(
-            figsize=(_WIDTH, len(workloads) * (0.55 + 0.2 * longest)), layout="constrained"
+            figsize=(_WIDTH, len(programs) * (0.55 + 0.2 * longest)), layout="constrained"
         )
-        for axes, name in zip(figure.subplots(len(workloads), squeeze=False)[:, 0], workloads):
-            rows = [row for row in table if row["workload"] == name]
+        for axes, name in zip(figure.subplots(len(programs), squeeze=False)[:, 0], programs):
+            rows = [row for row in table if program_of(row) == name]
             labels = [_label(record, row) for row in rows]
             planned = [row["memory"]["planned"] / MIB for row in rows]
             peak = [row["memory"]["peak"] / MIB for row in rows]
@@ -101,7 +102,7 @@ def memory_maps(record, approaches=None):
         panels = figure.subplots(len(lines), len(columns), sharey="row", squeeze=False)
         for axes in panels.flat:
             axes.set_axis_off()
-        tops = dict.fromkeys((workload for workload, _ in lines), 0)
+        tops = dict.fromkeys((program for program, _ in lines), 0)
         for row, lifetimes in drawn:
             line, column = _line(row), _label(record, row, ("planner",))
             axes = panels[lines.index(line), columns.index(column)]
@@ -113,15 +114,15 @@ def memory_maps(record, approaches=None):
             peak = row["memory"]["peak"] / MIB
             planner = f"{row['planner']}, " if len({planner for _, planner in lines}) > 1 else ""
             axes.set_title(
-                f"{row['workload']}, {column}\n{planner}peak {peak:.2f} MiB",
+                f"{program_of(row)}, {column}\n{planner}peak {peak:.2f} MiB",
                 loc="left",
                 fontsize=8,
             )
             ends = [lifetime.address + lifetime.size for lifetime in lifetimes]
-            tops[row["workload"]] = max([tops[row["workload"]], *ends, *bounds])
-        for axes, (workload, _) in zip(panels[:, 0], lines):
+            tops[program_of(row)] = max([tops[program_of(row)], *ends, *bounds])
+        for axes, (program, _) in zip(panels[:, 0], lines):
             axes.set_ylabel("address (MiB)")
-            axes.set_ylim(0, 1.05 * (tops[workload] or MIB) / MIB)
+            axes.set_ylim(0, 1.05 * (tops[program] or MIB) / MIB)
         for axes in panels[-1]:
             axes.set_xlabel("kernel")
         _name_bounds(figure)
@@ -154,24 +155,25 @@ def latency_intervals(record, approaches=None):
     ]
     if not drawn:
         raise InputError("no row of this record has a latency to draw: compare with latency_to")
-    workloads = _in_order(row["workload"] for row in drawn)
-    names = _in_order(row["approach"] for row in drawn)
+    programs = _in_order(map(program_of, drawn))
+    names = _in_order(_label(record, row, ("fused",)) for row in drawn)
     settings = _in_order(str(row["fused"]) for row in drawn)
     (reference,) = {row["latency"]["ratio_to"] for row in drawn}
     with rc_context(_STYLE):
         figure = PngFigure(
-            figsize=(_WIDTH, 1.0 + len(workloads) * (0.12 + 0.16 * len(names))),
+            figsize=(_WIDTH, 1.0 + len(programs) * (0.12 + 0.16 * len(names))),
             layout="constrained",
         )
         panels = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]
         for axes, fused in zip(panels, settings):
             for row in (row for row in drawn if str(row["fused"]) == fused):
-                place = workloads.index(row["workload"])
-                _draw_interval(axes, row, place, names.index(row["approach"]), len(names))
+                label = _label(record, row, ("fused",))
+                place = programs.index(program_of(row))
+                _draw_interval(axes, row, label, place, names.index(label), len(names))
             axes.axvline(1, color="0.2", linewidth=0.8)
-            axes.set_yticks(range(len(workloads)), workloads)
+            axes.set_yticks(range(len(programs)), programs)
             axes.set_title(f"fused={fused}", loc="left", fontsize=9)
-            axes.set_ylim(len(workloads) - 0.5, -0.5)
+            axes.set_ylim(len(programs) - 0.5, -0.5)
         figure.supxlabel(f"time of a call / time under {reference}", fontsize=9)
         handles = dict(zip(*reversed(panels[0].get_legend_handles_labels())))
         figure.legend(
@@ -181,7 +183,7 @@ def latency_intervals(record, approaches=None):
     return figure
 
 
-def _draw_interval(axes, row, place, nth, count):
+def _draw_interval(axes, row, label, place, nth, count):
     """A ratio and its interval, over the band of the A/A row."""
     latency = row["latency"]
     if nth == 0:
@@ -196,7 +198,7 @@ def _draw_interval(axes, row, place, nth, count):
         color="0.15",
         markersize=4,
         linewidth=1,
-        label=row["approach"],
+        label=label,
     )
 
 
@@ -241,14 +243,14 @@ def _name_bounds(figure):
 
 def _line(row):
     """What a row of panels is about."""
-    return row["workload"], row["planner"]
+    return program_of(row), row["planner"]
 
 
 def _label(record, row, left_out=()):
     """An approach, with what else tells its row apart."""
     axes = [
         axis
-        for axis in ("planner", "placement", "fused", "exec_mode")
+        for axis in ("planner", "placement", "fused", "exec_mode", "outputs")
         if axis not in left_out and record.varies(axis)
     ]
     return " ".join([row["approach"], *(f"{axis}={row[axis]}" for axis in axes)])

@@ -10,7 +10,10 @@ _KEYS = ("id", "kind", "supersedes", "provenance", "rows")
 # A list of numbers as `json.dumps` lays it out; inside a string there is no raw line break.
 _NUMBERS = re.compile(r"\[\n\s*([-+.\deE,\s]+?)\n\s*\]")
 #: Columns of a table that are shown only where their rows differ.
-_AXES = ("planner", "placement", "fused", "exec_mode", "outputs", "dims", "threads", "target")
+_AXES = (
+    *("planner", "placement", "fused", "exec_mode", "outputs", "donate"),
+    *("dims", "threads", "target"),
+)
 _MEMORY = (
     "requested",
     "planned",
@@ -24,6 +27,22 @@ _MEMORY = (
     "bytes_copied",
 )
 _LATENCY = ("ratio", "lo", "hi", "aa_lo", "aa_hi")
+
+
+def program_of(row):
+    """What a row was built from, by name: with a parameter donated it is another program.
+
+    Parameters
+    ----------
+    row : dict
+        Of a record of kind `compare`.
+
+    Returns
+    -------
+    str
+    """
+    donated = f", {', '.join(row['donate'])} donated" if row["donate"] else ""
+    return f"{row['workload']}{donated}"
 
 
 @dataclass
