@@ -17,6 +17,7 @@ NAMES = [
     "encoder_layer",
     "kv_cache_row",
     "kv_cache_slice",
+    "kv_cache_update",
     "matmul_reshape_chain",
     "matmul_reshape_symbolic",
     "mha",
