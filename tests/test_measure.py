@@ -72,6 +72,9 @@ def scaling(monkeypatch, *tries):
 def quick(monkeypatch):
     """Measure one program in few rounds, and nothing of the parts that take minutes."""
     monkeypatch.setattr(records, "programs", lambda: [PROGRAM])
+    monkeypatch.setattr(records, "workloads", lambda: [PROGRAM])
+    monkeypatch.setattr(records, "FIVE", (PROGRAM,))
+    monkeypatch.setattr(records, "DONATED", {})
     monkeypatch.setattr(latencies, "SITTINGS", 2)
     monkeypatch.setattr(latencies, "ROUNDS", (3, 3))
     kernels(monkeypatch, [KERNEL])
