@@ -75,6 +75,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(records, "workloads", lambda: [PROGRAM])
     monkeypatch.setattr(records, "FIVE", (PROGRAM,))
     monkeypatch.setattr(records, "DONATED", {})
+    monkeypatch.setattr(records, "TIMED_PROGRAMS", (PROGRAM,))
+    monkeypatch.setattr(records, "TIMED_DONATED", ())
     monkeypatch.setattr(latencies, "SITTINGS", 2)
     monkeypatch.setattr(latencies, "ROUNDS", (3, 3))
     kernels(monkeypatch, [KERNEL])
