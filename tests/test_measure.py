@@ -119,7 +119,7 @@ def memory(measured):
 
 @pytest.fixture
 def latency(measured):
-    record = store.load("R-0002", measured)
+    record = store.load("R-0003", measured)
     rows = [row for row in record.rows if row["fused"] is True]
     return replace(record, rows=rows, id=None)
 
@@ -141,21 +141,21 @@ def with_intervals(record, lo, hi):
 def test_measure_writes_a_record_of_each_kind(measured):
     assert store.check(measured) == []
     found = [store.load(id, measured) for id in store.ids(measured)]
-    kinds = ["compare", "compare", "schedules", "offsets", "scaling"]
+    kinds = ["compare", "compare", "compare", "schedules", "offsets", "scaling"]
     assert [record.kind for record in found] == kinds
-    memory, latency, schedules, offsets, scaling = found
+    memory, _features, latency, schedules, offsets, scaling = found
     assert {(row["approach"], row["fused"]) for row in memory.rows} == {
         (name, fused)
-        for name in approaches()
+        for name in records.MEASURED
         for fused in (True, False, "moves-apart")
         if name != "shipped" or fused is True
     }
     assert all(row["latency"] is None for row in memory.rows)
     assert {(row["approach"], row["fused"]) for row in latency.rows} == {
-        (name, fused) for name in records.TIMED if name in approaches() for fused in (True, False)
+        (name, True) for name in records.TIMED
     }
     assert all(row["latency"]["ratio_to"] == "stock" for row in latency.rows)
-    assert {row["planner"] for row in latency.rows} == {"tvm"}
+    assert {row["planner"] for row in latency.rows} == {"token"}
     assert schedules.rows == [KERNEL]
     assert offsets.rows == [OFFSETS] and scaling.rows == [SMALL, LARGE]
     assert offsets.provenance["latency"]["budget"] == records.OFFSETS_BUDGET
