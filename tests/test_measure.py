@@ -7,12 +7,15 @@ from types import ModuleType
 
 import pytest
 
-from tvm_aliasing import approaches, cli, latencies, records, rerun_kinds
+from tvm_aliasing import cli, latencies, records, rerun_kinds
 from tvm_aliasing.errors import InputError
 from tvm_aliasing.measure.provenance import provenance
 from tvm_aliasing.results import Record, store
 
 PROGRAM = "kv_cache_row"
+#: The id of each part where all are measured.
+IDS = {part: f"R-000{number}" for number, part in enumerate(records.PARTS, 1)}
+LISTED = ", ".join(records.PARTS)
 KERNEL = {
     "kernel": "matmul", "target": "llvm", "threads": 2, "ratio": 2.0, "lo": 1.9, "hi": 2.1,
     "limit": 4, "correct": True, "samples": {"ours": [2.0, 2.0], "numpy": [1.0, 1.0]},
@@ -111,7 +114,7 @@ def measured(tmp_path_factory):
 @pytest.fixture
 def memory(measured):
     """A record of two rows without latency."""
-    record = store.load("R-0001", measured)
+    record = store.load(IDS["memory"], measured)
     wanted = [("copy", "token", True), ("k0", "token", True)]
     rows = [row for row in record.rows if (row["approach"], row["planner"], row["fused"]) in wanted]
     return replace(record, rows=rows, id=None)
@@ -119,7 +122,7 @@ def memory(measured):
 
 @pytest.fixture
 def latency(measured):
-    record = store.load("R-0003", measured)
+    record = store.load(IDS["latency"], measured)
     rows = [row for row in record.rows if row["fused"] is True]
     return replace(record, rows=rows, id=None)
 
@@ -176,7 +179,7 @@ def test_a_record_is_there_as_soon_as_its_kind_is_measured(tmp_path, monkeypatch
         "compare", {}, [{"ran": True, "correct": False}, {"ran": True, "correct": True}]
     )
     monkeypatch.setitem(records.PARTS, "memory", lambda _target: record)
-    monkeypatch.setitem(records.PARTS, "latency", fails)
+    monkeypatch.setitem(records.PARTS, "features", fails)
     code, out, err = main(capfd, "measure", "-o", tmp_path)
     assert (code, out) == (2, "R-0001  compare  2 rows\n")
     assert err == "R-0001: 1 row has a wrong result\ntvm_aliasing: no second kind\n"
@@ -190,7 +193,9 @@ def test_a_wrong_result_stays_in_the_record_and_is_said(tmp_path, monkeypatch, c
         {"ran": True, "correct": False},
     ]
     monkeypatch.setitem(records.PARTS, "memory", lambda _target: Record("compare", {}, rows))
-    monkeypatch.setitem(records.PARTS, "latency", lambda _target: Record("compare", {}, rows[1:2]))
+    for part in ("features", "latency"):
+        measured = Record("compare", {}, rows[1:2])
+        monkeypatch.setitem(records.PARTS, part, lambda _target, measured=measured: measured)
     code, _, err = main(capfd, "measure", "-o", tmp_path)
     assert (code, err) == (0, "R-0001: 2 rows have a wrong result\n")
     assert store.load("R-0001", tmp_path).rows == rows
@@ -207,11 +212,8 @@ def test_one_part_measured_anew_supersedes_a_record(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--part", ""], "unknown part '': use memory, latency, schedules, offsets, scaling"),
-        (
-            ["--part", "fuzz"],
-            "unknown part 'fuzz': use memory, latency, schedules, offsets, scaling",
-        ),
+        (["--part", ""], f"unknown part '': use {LISTED}"),
+        (["--part", "fuzz"], f"unknown part 'fuzz': use {LISTED}"),
         (["--supersedes", "R-0001"], "name one part"),
         (["--part", "schedules", "--supersedes", "R-0001"], "R-0001"),
     ],
@@ -246,7 +248,7 @@ def test_a_target_that_is_not_there_is_refused(tmp_path, capfd):
 # show
 
 
-@pytest.mark.parametrize("id", [f"R-000{number}" for number in range(1, 6)])
+@pytest.mark.parametrize("id", IDS.values())
 def test_show_prints_what_it_is_and_the_table(id, measured, capfd):
     record = store.load(id, measured)
     code, out, err = main(capfd, "show", id, "--results", measured)
@@ -273,7 +275,7 @@ def test_show_of_another_kind(tmp_path, capfd):
 
 def test_a_kind_without_memory_has_no_figure(measured):
     with pytest.raises(InputError, match="nothing to draw"):
-        store.load("R-0003", measured).figure()
+        store.load(IDS["schedules"], measured).figure()
 
 
 def test_show_says_what_a_record_replaces(tmp_path, capfd):
@@ -386,7 +388,7 @@ def kernel(lo, hi, name="matmul", **fields):
 )
 def test_rerun_of_schedules(tries, code, measured, monkeypatch, capfd):
     kernels(monkeypatch, *tries)
-    found, out, _ = main(capfd, "rerun", "R-0003", "--results", measured)
+    found, out, _ = main(capfd, "rerun", IDS["schedules"], "--results", measured)
     assert found == code
     assert ("matmul differs: " in out) == (code == 3)
 
@@ -406,7 +408,7 @@ def test_rerun_of_schedules(tries, code, measured, monkeypatch, capfd):
 )
 def test_rerun_of_offsets(again, code, said, measured, monkeypatch, capfd):
     asked = offsets(monkeypatch, [{**OFFSETS, **again}])
-    found, out, _ = main(capfd, "rerun", "R-0004", "--results", measured)
+    found, out, _ = main(capfd, "rerun", IDS["offsets"], "--results", measured)
     assert found == code
     assert said in out and ("mha differs: " in out) == (code == 3)
     assert asked[0] == (["mha"], "llvm", records.OFFSETS_BUDGET)
@@ -435,10 +437,10 @@ def test_rerun_of_a_row_without_cost(tmp_path, monkeypatch, capfd):
 )
 def test_rerun_of_scaling(small, large, code, measured, monkeypatch, capfd):
     asked = scaling(monkeypatch, [{**SMALL, **small}, {**LARGE, **large}])
-    found, out, _ = main(capfd, "rerun", "R-0005", "--results", measured)
+    found, out, _ = main(capfd, "rerun", IDS["scaling"], "--results", measured)
     assert found == code
     assert "seconds are not compared" in out
-    assert f"{int(code == 3)} of 2 rows differ from R-0005" in out
+    assert f"{int(code == 3)} of 2 rows differ from {IDS['scaling']}" in out
     assert asked[0] == ("llvm", [1000, 10000], [3, 2])
 
 
