@@ -71,8 +71,8 @@ def build(
         buffer. `share`: outputs may share storage with each other. `view`: an output may be a range
         of a larger buffer, all of which is then retained. `alias_params`: an output may lie in a
         parameter; none ever lies in a constant. What the source program itself aliases in its
-        outputs is kept. `shipped`, `stock` and its variants ignore it, `alias` heeds it by its
-        feature `outputs`.
+        outputs is kept. `shipped`, `stock` and its variants ignore it, `alias` and `k0+` heed it by
+        their feature `outputs`.
     dims : dict of str to int, optional
         Largest value of symbolic sizes, by name.
     verify : bool

@@ -39,6 +39,11 @@ def callee_of(value, mod):
     return None
 
 
+def read_by(value):
+    """The variables that a binding's value reads itself: of an `If` those of its condition."""
+    return operands(value.cond if isinstance(value, relax.If) else value)
+
+
 def operands(value):
     """The variables that a binding's value reads, without those in shapes of a call.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tvm import relax
 
-from .bindings import callee_of, operands, operator_of
+from .bindings import callee_of, operator_of, read_by
 from .operators import ALLOCATIONS
 from .places import leaves, roots_of
 
@@ -129,8 +129,7 @@ def roots_read(value, classes):
     """
     if isinstance(value, relax.TupleGetItem):
         return roots_of(classes.of(value))
-    read = value.cond if isinstance(value, relax.If) else value
-    places = [classes.places.get(var, {}) for var in operands(read)]
+    places = [classes.places.get(var, {}) for var in read_by(value)]
     return {root for place in places for leaf in leaves(place) for root in leaf}
 
 

@@ -7,7 +7,6 @@ of an `If` and the operators of the virtual machine read from the first byte of 
 from functools import lru_cache
 from math import gcd
 
-import tvm_ffi
 from tvm import ir, relax, sym, tirx
 
 from ..values import item_bytes
@@ -16,6 +15,7 @@ from .bindings import bindings_of, callee_of, is_call, operands, operator_of
 from .moves import begins_at_zero
 from .operators import ELIDED, KERNEL_CALLS, VIEWS
 from .places import leaves, roots_of
+from .writes import handed_on
 
 #: Bytes: the alignment of TVM's storages. An offset that is a multiple of it costs nothing.
 ALIGNMENT = 64
@@ -56,8 +56,8 @@ def demands_zero_offset(mod, function, classes, _active=()):
 def demanding_parameters(kernel):
     """The positions of the parameters that a kernel cannot take at any offset.
 
-    It hands on the pointer to their storage, as sorting does, which knows nothing of an offset; or
-    it declares offsets of its own, and not every one.
+    It hands on the pointer to their storage, which knows nothing of an offset; or it declares
+    offsets of its own, and not every one.
 
     Parameters
     ----------
@@ -67,18 +67,12 @@ def demanding_parameters(kernel):
     -------
     tuple of int
     """
-    handed_on = []
-
-    def see(call):
-        if call.op.same_as(ir.Op.get("tirx.buffer_data")):
-            handed_on.append(call.args[0])
-
-    tvm_ffi.structural_walk(kernel.body, (ir.Call, see))
+    pointers = handed_on(kernel)
     return tuple(
         i
         for i, param in enumerate(kernel.params)
         if isinstance(param.ty, tirx.BufferType)
-        and (any(param.same_as(other) for other in handed_on) or not _declares_any_offset(param))
+        and (param in pointers or not _declares_any_offset(param))
     )
 
 

@@ -4,11 +4,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import tvm_ffi
-from tvm import relax, sym
+from tvm import relax
 
 from ..attributes import DONATED
-from ..values import element_count, item_bytes
 from .alias_classes import Root
+from .byte_ranges import byte_size, same
 from .places import leaves
 
 
@@ -96,12 +96,6 @@ class Outputs:
         """The type of a storage in the function's own symbols, or None where nothing says it."""
         if root.kind == "constant":
             return None
-        if root.kind == "param":
-            position, *path = root.site
-            ty = self._function.params[position].ty
-            for index in path:
-                ty = ty.fields[index]
-            return ty
         if root not in self._classes.made_in_callee:
             return self._classes.type_of(root)
         # Where the callee returns all of a storage, the result has its type here.
@@ -133,20 +127,7 @@ def are_as_long(ty, other):
     """Whether tensors of two types surely take the same bytes: of one type they do."""
     if ty is None or other is None:
         return False
-    if tvm_ffi.structural_equal(ty, other):
-        return True
-    if not (_has_size(ty) and _has_size(other)):
-        return False
-    return bool(sym.Analyzer().can_prove_equal(_bytes(ty), _bytes(other)))
-
-
-def _has_size(ty):
-    sized = isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr)
-    return sized and ty.dtype is not None
-
-
-def _bytes(ty):
-    return element_count(ty.shape.values) * item_bytes(ty.dtype)
+    return tvm_ffi.structural_equal(ty, other) or same(byte_size(ty), byte_size(other))
 
 
 def _leaf_types(form, ty):

@@ -2,13 +2,12 @@
 
 from typing import NamedTuple
 
-from tvm import ir, relax, sym, tirx
+from tvm import ir
 
-from ..values import element_count, item_bytes
-from .bindings import operands
+from .bindings import read_by
+from .byte_ranges import byte_size
 from .liveness import meet
 from .places import typed_leaves
-from .symbols import has_byte_ranges
 
 
 class Read(NamedTuple):
@@ -34,7 +33,7 @@ class Reads:
         self._liveness = liveness
         self._reads = {}
         for number, point in enumerate(liveness.points):
-            for var in _read_by(point.binding):
+            for var in read_by(point.binding.value) if point.binding else ():
                 self._note(number, var.ty, classes.of(var))
         self._note(len(liveness.points) - 1, classes.function.ret_ty, classes.result)
 
@@ -55,48 +54,3 @@ class Reads:
         for tensor, leaf in typed_leaves(ty, places):
             for root, begin in leaf.items():
                 self._reads.setdefault(root, []).append(Read(point, begin, byte_size(tensor)))
-
-
-def byte_size(ty):
-    """Bytes of a tensor type, an integer or an expression; None where it does not say."""
-    if not isinstance(ty, relax.TensorType) or not has_byte_ranges(ty):
-        return None
-    size = sym.Analyzer().simplify(element_count(ty.shape.values) * item_bytes(ty.dtype))
-    return as_number(size)
-
-
-def as_number(size):
-    """An integer where an expression is one."""
-    return int(size) if isinstance(size, tirx.IntImm) else size
-
-
-def apart(begin, size, other_begin, other_size):
-    """Whether two ranges of one storage are proved to have no byte in common."""
-    if None in (begin, size, other_begin, other_size):
-        return False
-    analyzer = sym.Analyzer()
-    return bool(
-        analyzer.can_prove(begin + size <= other_begin)
-        or analyzer.can_prove(other_begin + other_size <= begin)
-    )
-
-
-def may_overlap(one, other, classes):
-    """Whether two tensors may have a byte in common."""
-    places, others = classes.of(one), classes.of(other)
-    return any(
-        not apart(places[root], byte_size(one.ty), others[root], byte_size(other.ty))
-        for root in places.keys() & others.keys()
-    )
-
-
-def same(one, other):
-    """Whether two numbers of bytes are known and equal."""
-    return one is not None and other is not None and sym.Analyzer().can_prove_equal(one, other)
-
-
-def _read_by(binding):
-    if binding is None:
-        return []
-    value = binding.value
-    return operands(value.cond if isinstance(value, relax.If) else value)

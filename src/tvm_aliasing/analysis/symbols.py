@@ -1,6 +1,5 @@
 """Symbolic sizes of a kernel in those of the function that calls it."""
 
-import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 
@@ -49,11 +48,6 @@ def output_types(call):
     """The types of the tensors that a call of a kernel makes."""
     ty = call.ty_args[0]
     return list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
-
-
-def has_byte_ranges(ty):
-    """Whether a tensor type says how many bytes each range of elements takes."""
-    return isinstance(ty.shape, relax.ShapeExpr) and tvm.DataType(ty.dtype).bits % 8 == 0
 
 
 def points_of_symbols(function, liveness):

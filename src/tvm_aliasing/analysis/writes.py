@@ -1,4 +1,4 @@
-"""Which tensors a kernel writes."""
+"""Which tensors a kernel writes, and which it hands on."""
 
 from functools import lru_cache
 
@@ -18,16 +18,20 @@ def written_params(kernel):
     -------
     tuple of int
     """
-    written = []
-
-    def see_call(call):
-        if call.op.same_as(ir.Op.get("tirx.buffer_data")):
-            written.append(call.args[0])
-
+    written = handed_on(kernel)
     tvm_ffi.structural_walk(
-        kernel.body,
-        ((tirx.BufferStore, lambda store: written.append(store.buffer)), (ir.Call, see_call)),
+        kernel.body, (tirx.BufferStore, lambda store: written.add(store.buffer))
     )
-    return tuple(
-        i for i, param in enumerate(kernel.params) if any(param.same_as(var) for var in written)
-    )
+    return tuple(i for i, param in enumerate(kernel.params) if param in written)
+
+
+def handed_on(kernel):
+    """The buffers whose pointer a kernel hands on, as sorting does: a set of variables."""
+    found = set()
+
+    def see(call):
+        if call.op.same_as(ir.Op.get("tirx.buffer_data")):
+            found.add(call.args[0])
+
+    tvm_ffi.structural_walk(kernel.body, (ir.Call, see))
+    return found

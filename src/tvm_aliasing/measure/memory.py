@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 
 import tvm
-from tvm import ir, relax, tirx
+from tvm import relax, tirx
 from tvm.relax.analysis import post_order_visit
 
 from ..analysis.bindings import callee_of
@@ -13,7 +13,7 @@ from ..errors import UnsupportedError
 from ..values import check_arguments, evaluate, item_bytes
 from . import native
 from .bounds import live_bound, value_bound
-from .sizes import sizes_within, storage_bytes, tensor_bytes, with_match_casts
+from .sizes import sizes_of_call, sizes_within, storage_bytes, tensor_bytes, with_match_casts
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,12 @@ class _KernelCounter:
     def __call__(self, _function, name, before, _result, *arguments):
         if before and name in self._written:
             self.kernels += 1
-            self._calls.append((self.live(), name, [getattr(a, "shape", a) for a in arguments]))
+            shapes = [getattr(argument, "shape", argument) for argument in arguments]
+            self._calls.append((self.live(), name, shapes))
             written, function = self._written[name]
             if written is not None:
                 self.copy_kernels += 1
-                self.bytes_copied += _bytes_written(written, function, arguments)
+                self.bytes_copied += _bytes_written(written, function, shapes)
         return 0  # TVM's code for "go on"
 
     def with_workspaces(self, workspaces):
@@ -204,14 +205,8 @@ def _written_by_moves(function):
 
 def _bytes_written(written, function, arguments):
     """Bytes that a copy kernel writes in a call; an element that is written twice counts once."""
-    sizes = {}
-    for param, argument in zip(function.params, arguments):
-        if isinstance(param.ty, tirx.BufferType):
-            extents = zip(param.ty.shape, argument.shape)
-            sizes |= {var: int(size) for var, size in extents if isinstance(var, ir.Var)}
-        else:
-            sizes[param] = int(argument)
+    sizes = sizes_of_call(function, arguments)
     return sum(
-        min(evaluate(count, sizes), prod(arguments[i].shape)) * item_bytes(arguments[i].dtype)
+        min(evaluate(count, sizes), prod(arguments[i])) * item_bytes(function.params[i].ty.dtype)
         for i, count in written.items()
     )

@@ -1,6 +1,6 @@
 """What a planned function allocates, in numbers, and the symbolic sizes that these depend on."""
 
-from tvm import ir, relax
+from tvm import ir, relax, tirx
 
 from ..analysis.bindings import bindings_of, is_call
 from ..values import element_count, evaluate, item_bytes
@@ -37,6 +37,27 @@ def sizes_within(callee, call, sizes):
     for param, argument in zip(callee.params, call.args):
         found |= _matched(param.ty, argument.ty, sizes)
     return found
+
+
+def sizes_of_call(kernel, arguments):
+    """The symbolic sizes and numbers of a kernel in a call.
+
+    Parameters
+    ----------
+    kernel : tvm.tirx.PrimFunc
+    arguments : sequence
+        One for each parameter: a shape for a tensor, an integer for a number.
+
+    Returns
+    -------
+    dict of Var to int
+    """
+    sizes = {}
+    for param, argument in zip(kernel.params, arguments):
+        is_buffer = isinstance(param.ty, tirx.BufferType)
+        declared, given = (param.ty.shape, argument) if is_buffer else ([param], [argument])
+        sizes |= {var: int(value) for var, value in zip(declared, given) if isinstance(var, ir.Var)}
+    return sizes
 
 
 def _matched(declared, given, sizes):

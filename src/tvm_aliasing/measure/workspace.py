@@ -10,6 +10,7 @@ from tvm.tirx.build import split_host_device_mods
 from ..analysis.expressions import variables
 from ..errors import UnsupportedError
 from ..values import evaluate
+from .sizes import sizes_of_call
 
 _ALLOCATE = "tirx.TVMBackendAllocWorkspace"
 _FREE = "tirx.TVMBackendFreeWorkspace"
@@ -61,7 +62,7 @@ class KernelWorkspaces:
         if name not in self._found:
             self._found[name] = _steps(self._lowered[name], _declared(self._functions[name]))
         steps = self._found[name]
-        sizes = _sizes(self._functions[name], arguments) if steps else {}
+        sizes = sizes_of_call(self._functions[name], arguments) if steps else {}
         held, most = {}, 0
         for buffer, size, extent in steps:
             if size is None:
@@ -165,18 +166,6 @@ def _declared(function):
     """The symbolic sizes and numbers that a function's arguments give."""
     found = set()
     for param in function.params:
-        found.update(variables(param.ty.shape) if _is_buffer(param) else [param])
+        is_buffer = isinstance(param.ty, tirx.BufferType)
+        found.update(variables(param.ty.shape) if is_buffer else [param])
     return found
-
-
-def _sizes(function, arguments):
-    """What those are in a call."""
-    sizes = {}
-    for param, argument in zip(function.params, arguments):
-        declared, given = (param.ty.shape, argument) if _is_buffer(param) else ([param], [argument])
-        sizes |= {var: int(value) for var, value in zip(declared, given) if isinstance(var, ir.Var)}
-    return sizes
-
-
-def _is_buffer(param):
-    return isinstance(param.ty, tirx.BufferType)

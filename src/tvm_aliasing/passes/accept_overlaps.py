@@ -11,8 +11,8 @@ from tvm.tirx.transform import RemoveNoOp
 
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, callee_of
+from ..analysis.byte_ranges import may_overlap, same
 from ..analysis.moves import begins_at_zero
-from ..analysis.reads import may_overlap, same
 from ..analysis.writes import written_params
 from .drop_noalias import without_noalias
 

@@ -5,6 +5,7 @@ from tvm import tirx
 
 from ..analysis.reshape_only import is_reshape_only
 from ..attributes import RESHAPE_ONLY
+from .annotate_properties import with_annotations
 
 
 @tvm.transform.module_pass(opt_level=0, name="AnnotateReshapeOnly")
@@ -18,16 +19,9 @@ class AnnotateReshapeOnly:
 
     def transform_module(self, mod, _context):
         """Return the module with the attribute where it is proved, and nowhere else."""
-        changed = {}
-        for name, function in mod.functions_items():
-            if not isinstance(function, tirx.PrimFunc):
-                continue
-            if is_reshape_only(function):
-                changed[name] = function.with_attr(RESHAPE_ONLY, True)
-            elif function.attrs and RESHAPE_ONLY in function.attrs:
-                changed[name] = function.without_attr(RESHAPE_ONLY)
-        if not changed:
-            return mod
         mod = mod.clone()
-        mod.update(changed)
+        for name, function in mod.functions_items():
+            if isinstance(function, tirx.PrimFunc):
+                said = is_reshape_only(function) or None
+                mod[name] = with_annotations(function, {RESHAPE_ONLY: said})
         return mod

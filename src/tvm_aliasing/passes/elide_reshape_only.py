@@ -6,7 +6,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..analysis.alias_classes import may_write_in_place
 from ..analysis.flat_memory import keeps_bytes_in_place
-from ..attributes import RESHAPE_ONLY
+from ..analysis.properties import DECLARED
 
 
 @mutator
@@ -32,8 +32,7 @@ class _Elider(PyExprMutator):
         """Ask the annotation, and nothing else."""
         if not call.op.same_as(ir.Op.get("relax.call_tir")):
             return False
-        function = self.builder_.get()[call.args[0]]
-        return bool(function.attrs and function.attrs.get(RESHAPE_ONLY, False))
+        return DECLARED.reshape_only(self.builder_.get()[call.args[0]])
 
 
 @tvm.transform.module_pass(opt_level=0, name="ElideReshapeOnly")

@@ -24,7 +24,8 @@ class IntroduceDestinations:
     argument, or a `memory.view` of it with the type of the result. A concat is replaced by a buffer
     of which the kernels before it write their ranges, each a view; the buffer is allocated before
     the first of them, and an operand that has to be computed elsewhere is copied into its range,
-    only that one. Nothing is introduced in a module that writes in place already.
+    only that one. So of an update in place: the kernels before it write into what it updates, and
+    it is not run. Nothing is introduced in a module that writes in place already.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, is_call
+from ..analysis.byte_ranges import may_overlap
 from ..analysis.in_place import overwritable
-from ..analysis.reads import may_overlap
 from ..analysis.symbols import output_types
 from .copies import emit_copy_into
 

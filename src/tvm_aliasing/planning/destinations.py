@@ -6,15 +6,14 @@ from tvm import ir, relax, sym, tirx
 
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, is_call
+from ..analysis.byte_ranges import byte_size, has_byte_ranges, same
 from ..analysis.expressions import variables
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.outputs import Outputs
 from ..analysis.places import roots_of
-from ..analysis.reads import byte_size, same
 from ..analysis.symbols import (
     call_symbols,
-    has_byte_ranges,
     in_caller,
     output_types,
     points_of_symbols,
@@ -98,7 +97,7 @@ class Destinations:
         self._mod, self._policy, self._joining = mod, policy, joining
         self.classes = AliasClasses(mod, function, elided=True)
         self._demanding = demands_zero_offset(mod, function, self.classes)
-        self._outputs = Outputs(self.classes)
+        self._outputs, self._returned = Outputs(self.classes), roots_of(self.classes.result)
         self._liveness = Liveness(mod, function, self.classes)
         self._symbols = points_of_symbols(function, self._liveness)
         self._profile = Profile(function, self.classes, self._liveness)
@@ -228,8 +227,7 @@ class Destinations:
 
     def _is_returned(self, root):
         """Whether the function returns something that lies in a storage."""
-        returned = roots_of(self.classes.result)
-        return any(member in returned for member, _ in self._storages.members(root))
+        return any(member in self._returned for member, _ in self._storages.members(root))
 
     def _may_hold_outputs(self, join, result):
         """Whether outputs may be ranges of the buffer that a join's result lies in."""

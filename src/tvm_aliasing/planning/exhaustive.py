@@ -43,7 +43,7 @@ class _Search:
         self.steps = inf if len(sizes) <= SURE else STEPS
         self._sizes = sizes
         self._conflicts = [
-            {j for j, other in enumerate(lives) if j != i and _meet(live, other)}
+            {j for j, other in enumerate(lives) if j != i and meet(live, other)}
             for i, live in enumerate(lives)
         ]
         cliques = _cliques(self._conflicts, set(), set(range(len(sizes))), set())
@@ -91,7 +91,7 @@ class _Search:
         return least
 
 
-def _meet(live, other):
+def meet(live, other):
     """Whether two lifetimes have a point in common."""
     return any(a < d and c < b for a, b in live for c, d in other)
 

@@ -2,12 +2,14 @@
 
 from typing import NamedTuple
 
-from tvm import relax
+from tvm import ir, relax
 
+from ..analysis.alias_classes import Root
 from ..analysis.bindings import is_call
+from ..analysis.byte_ranges import apart, byte_size, same
 from ..analysis.outputs import is_donated
 from ..analysis.places import leaves, roots_of, shifted
-from ..analysis.reads import Reads, apart, byte_size, same
+from ..analysis.reads import Reads
 from ..analysis.symbols import output_types
 from ..output_policies import may_be_part
 
@@ -25,8 +27,8 @@ class Overwrite(NamedTuple):
     """
 
     argument: relax.Expr
-    base: object
-    begin: object
+    base: Root
+    begin: int | ir.Expr
 
 
 class Overwrites:

@@ -52,14 +52,14 @@ def load(buffers, alignment=64):
     change = Counter()
     for buffer in buffers:
         for begin, end in buffer.live:
-            change[begin] += _rounded(buffer.size, alignment)
-            change[end] -= _rounded(buffer.size, alignment)
+            change[begin] += rounded(buffer.size, alignment)
+            change[end] -= rounded(buffer.size, alignment)
     return max(accumulate(change[point] for point in sorted(change)), default=0)
 
 
 def height(buffers, offsets, alignment=64):
     """Bytes of the arena that holds each buffer, its size rounded up, at its offset."""
-    ends = (at + _rounded(buffer.size, alignment) for buffer, at in zip(buffers, offsets))
+    ends = (at + rounded(buffer.size, alignment) for buffer, at in zip(buffers, offsets))
     return max(ends, default=0)
 
 
@@ -81,12 +81,13 @@ def pack(buffers, alignment=64):
     """
     if not buffers:
         return []
-    sizes = [_rounded(buffer.size, alignment) for buffer in buffers]
+    sizes = [rounded(buffer.size, alignment) for buffer in buffers]
     lives = [buffer.live for buffer in buffers]
     return _Packer(sizes, lives, load(buffers, alignment)).pack()
 
 
-def _rounded(size, alignment):
+def rounded(size, alignment):
+    """A number of bytes, up to the next multiple."""
     return -(-size // alignment) * alignment
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 
 from ..analysis.offsets import ALIGNMENT
+from .exhaustive import meet
+from .packing import rounded
 
 
 def move_to_outputs(outputs, tensors):
@@ -58,11 +60,7 @@ def _move(rooms, tensors, candidates):
 
 def _add(load, tensor, sign):
     for begin, end in tensor.live:
-        load[begin:end] += sign * _rounded(tensor.size)
-
-
-def _rounded(size):
-    return -(-size // ALIGNMENT) * ALIGNMENT
+        load[begin:end] += sign * rounded(tensor.size, ALIGNMENT)
 
 
 class _Room:
@@ -75,25 +73,21 @@ class _Room:
     def can_hold(self, tensor):
         """Whether a tensor fits when nothing but the output is there."""
         alike = tensor.memory == self._output.memory and tensor.size <= self._output.size
-        return alike and not _meet(tensor.live, self._output.live)
+        return alike and not meet(tensor.live, self._output.live)
 
     def take(self, tensor):
         """The lowest offset where a tensor fits, or None where there is none."""
         if not self.can_hold(tensor):
             return None
         beside = sorted(
-            (offset, held.size) for offset, held in self._held if _meet(held.live, tensor.live)
+            (offset, held.size) for offset, held in self._held if meet(held.live, tensor.live)
         )
         lowest = 0
         for offset, size in beside:
             if lowest + tensor.size <= offset:
                 break
-            lowest = max(lowest, _rounded(offset + size))
+            lowest = max(lowest, rounded(offset + size, ALIGNMENT))
         if lowest + tensor.size > self._output.size:
             return None
         self._held.append((lowest, tensor))
         return lowest
-
-
-def _meet(live, other):
-    return any(a < d and c < b for a, b in live for c, d in other)

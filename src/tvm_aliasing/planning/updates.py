@@ -3,8 +3,8 @@
 from tvm import relax, sym
 
 from ..analysis.bindings import bindings_of, is_call
+from ..analysis.byte_ranges import apart, as_number, byte_size, same
 from ..analysis.places import shifted
-from ..analysis.reads import apart, as_number, byte_size, same
 from ..analysis.symbols import call_symbols, in_caller, output_types
 from ..values import item_bytes
 

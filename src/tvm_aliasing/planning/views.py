@@ -4,12 +4,13 @@ from tvm import sym, tirx
 
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.bindings import bindings_of, is_call
+from ..analysis.byte_ranges import has_byte_ranges
 from ..analysis.flat_memory import keeps_bytes_in_place
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.outputs import Outputs, are_as_long, is_donated
 from ..analysis.places import leaves
-from ..analysis.symbols import call_symbols, has_byte_ranges, in_caller, output_types
+from ..analysis.symbols import call_symbols, in_caller, output_types
 from ..output_policies import may_be_part
 from .profile import Profile
 

@@ -1,0 +1,50 @@
+"""Ranges of bytes: how many a tensor takes, and whether two have one in common."""
+
+import tvm
+from tvm import relax, sym, tirx
+
+from ..values import element_count, item_bytes
+
+
+def has_byte_ranges(ty):
+    """Whether a tensor type says how many bytes each range of elements takes."""
+    sized = isinstance(ty.shape, relax.ShapeExpr) and ty.dtype is not None
+    return sized and tvm.DataType(ty.dtype).bits % 8 == 0
+
+
+def byte_size(ty):
+    """Bytes of a tensor type, an integer or an expression; None where it does not say."""
+    if not isinstance(ty, relax.TensorType) or not has_byte_ranges(ty):
+        return None
+    size = sym.Analyzer().simplify(element_count(ty.shape.values) * item_bytes(ty.dtype))
+    return as_number(size)
+
+
+def as_number(size):
+    """An integer where an expression is one."""
+    return int(size) if isinstance(size, tirx.IntImm) else size
+
+
+def apart(begin, size, other_begin, other_size):
+    """Whether two ranges of one storage are proved to have no byte in common."""
+    if None in (begin, size, other_begin, other_size):
+        return False
+    analyzer = sym.Analyzer()
+    return bool(
+        analyzer.can_prove(begin + size <= other_begin)
+        or analyzer.can_prove(other_begin + other_size <= begin)
+    )
+
+
+def may_overlap(one, other, classes):
+    """Whether two tensors may have a byte in common."""
+    places, others = classes.of(one), classes.of(other)
+    return any(
+        not apart(places[root], byte_size(one.ty), others[root], byte_size(other.ty))
+        for root in places.keys() & others.keys()
+    )
+
+
+def same(one, other):
+    """Whether two numbers of bytes are known and equal."""
+    return one is not None and other is not None and sym.Analyzer().can_prove_equal(one, other)
