@@ -11,6 +11,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from tvm_aliasing.measure.kernel_calls import byte_offset
+
 CASES = {}
 
 
@@ -52,16 +54,10 @@ def _tail(tensor):
     return tensor._create_view((2, 16), "float32", 128)
 
 
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype = ctypes.POINTER(ctypes.c_void_p)
-_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
-
-
 def _from_the_first_byte(tensor):
     """A tensor's floats, without its byte offset, which many an extern function does not heed."""
-    capsule = tensor._to_dlpack()
-    data = _pointer_of(capsule, b"dltensor")[0]  # a DLManagedTensor begins with it
-    floats = ctypes.cast(data, ctypes.POINTER(ctypes.c_float))
+    first = tensor.data_ptr() - byte_offset(tensor)
+    floats = ctypes.cast(first, ctypes.POINTER(ctypes.c_float))
     return np.ctypeslib.as_array(floats, shape=tuple(tensor.shape))
 
 
