@@ -7,7 +7,7 @@ import pytest
 
 from tvm_aliasing.planning import exhaustive
 from tvm_aliasing.planning.exhaustive import lowest_packing
-from tvm_aliasing.planning.packing import Buffer, height, load, pack
+from tvm_aliasing.planning.packing import Buffer, cut, height, load, pack
 
 
 def buffer(size, *live):
@@ -322,3 +322,42 @@ def test_drawn_programs_come_near_the_load(count, longest, limit):
 def test_the_same_buffers_get_the_same_offsets():
     buffers = drawn(60, 60)
     assert pack(buffers) == pack(buffers)
+
+
+# Cutting.
+
+
+@pytest.mark.parametrize(
+    ("buffers", "offsets", "parts"),
+    [
+        ([], [], []),
+        ([buffer(64, (0, 1)), buffer(64, (1, 2))], [0, 0], [[(0, 0), (1, 0)]]),
+        ([buffer(64, (0, 1)), buffer(1, (0, 2))], [64, 0], [[(1, 0)], [(0, 0)]]),
+        ([buffer(65, (0, 1)), buffer(64, (1, 2))], [0, 64], [[(0, 0), (1, 64)]]),
+        (
+            [buffer(128, (0, 1)), buffer(64, (1, 2)), buffer(64, (1, 2)), buffer(64, (0, 9))],
+            [0, 0, 64, 128],
+            [[(0, 0), (1, 0), (2, 64)], [(3, 0)]],
+        ),
+        ([buffer(0, (0, 1)), buffer(64, (0, 1))], [0, 0], [[(0, 0), (1, 0)]]),
+        ([buffer(0, (0, 1)), buffer(0, (0, 1))], [0, 0], [[(0, 0), (1, 0)]]),
+    ],
+    ids=["none", "in turns", "side by side", "rounded up", "crossed", "empty", "only empty"],
+)
+def test_an_arena_is_cut_where_no_buffer_crosses(buffers, offsets, parts):
+    assert cut(buffers, offsets) == parts
+
+
+@pytest.mark.parametrize("alignment", [1, 64])
+def test_a_cut_arena_is_as_large(alignment):
+    buffers = drawn_chain(300, TYPICAL, outlasting=6)
+    offsets = pack(buffers, alignment)
+    parts = cut(buffers, offsets, alignment)
+    assert len(parts) > 1
+    assert sorted(i for part in parts for i, _ in part) == list(range(len(buffers)))
+    sizes = []
+    for part in parts:
+        inside, at = [buffers[i] for i, _ in part], [offset for _, offset in part]
+        check_valid(inside, at, alignment)
+        sizes.append(height(inside, at, alignment))
+    assert sum(sizes) == height(buffers, offsets, alignment)

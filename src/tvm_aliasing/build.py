@@ -47,8 +47,8 @@ def build(
         `alias:views+dest`.
     target : str, dict or tvm.target.Target
     planner : str, optional
-        `token` (one storage a tensor at a time), `arena` (tensors at offsets in one storage) or
-        `tvm` (TVM's own). By default `tvm` for `shipped`, `stock` and its variants, `token` for the
+        `token` (one storage a tensor at a time), `arena` (tensors packed at byte offsets) or `tvm`
+        (TVM's own). By default `tvm` for `shipped`, `stock` and its variants, `token` for the
         others; `shipped` and `stock+inplace` take `tvm` only.
     placement : str
         Where it is said what aliases: `late`, on fused and scheduled kernels; `early`, after

@@ -97,6 +97,6 @@ class PlanTokens(_Plan):
 
 @tvm.transform.module_pass(opt_level=0, name="PlanArena")
 class PlanArena(_Plan):
-    """One storage for each device and memory scope: tensors lie in it at byte offsets."""
+    """One arena for each device and memory scope: tensors lie in its storages at byte offsets."""
 
     storages = staticmethod(arena_storages)

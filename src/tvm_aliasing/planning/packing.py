@@ -63,6 +63,33 @@ def height(buffers, offsets, alignment=64):
     return max(ends, default=0)
 
 
+def cut(buffers, offsets, alignment=64):
+    """An arena, cut at each address that no buffer crosses.
+
+    Parameters
+    ----------
+    buffers : sequence of Buffer
+    offsets : list of int
+        Bytes, one for each buffer.
+    alignment : int
+        Bytes. Each size is rounded up to a multiple.
+
+    Returns
+    -------
+    list of list of (int, int)
+        For each part the buffers in it, in their order: index, and offset in the part.
+    """
+    parts, begin, end = [], 0, 0
+    # A buffer of no bytes begins no part: another lies there.
+    for i in sorted(range(len(buffers)), key=lambda i: (offsets[i], -buffers[i].size)):
+        if not parts or begin < end <= offsets[i]:
+            begin = offsets[i]
+            parts.append([])
+        parts[-1].append((i, offsets[i] - begin))
+        end = max(end, offsets[i] + rounded(buffers[i].size, alignment))
+    return [sorted(part) for part in parts]
+
+
 def pack(buffers, alignment=64):
     """Offsets in a low arena at which no buffers that are live at a common point overlap.
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..analysis.alias_classes import Memory
 from .allocations import Allocation
-from .packing import Buffer, height, pack
+from .packing import Buffer, cut, height, pack
 from .room import move_to_outputs
 from .tokens import Request, assign
 
@@ -56,10 +56,11 @@ def token_storages(allocations):
 
 
 def arena_storages(allocations):
-    """One storage for each device and scope, tensors packed in it by their lifetimes.
+    """One arena for each device and scope, tensors packed in it by their lifetimes.
 
-    Outputs have storages of their own, in which other tensors may lie before. What cannot be used
-    at an offset is left out.
+    An arena is cut into storages at each address that no tensor crosses: it takes as many bytes,
+    and each storage is given back after its own last use. Outputs have storages of their own, in
+    which other tensors may lie before. What cannot be used at an offset is left out.
     """
     outputs = [a for a in allocations if a.returned and not a.path]
     shared = [a for a in allocations if a.takes_offset and not a.returned]
@@ -78,7 +79,8 @@ def arena_storages(allocations):
             inside.setdefault(allocation.memory, []).append(allocation)
     for memory, tensors in inside.items():
         buffers = [Buffer(allocation.size, allocation.live) for allocation in tensors]
-        offsets = pack(buffers)
-        held = tuple(zip(tensors, offsets))
-        storages.append(Storage(memory, "uint8", height(buffers, offsets), held))
+        for part in cut(buffers, pack(buffers)):
+            size = height([buffers[i] for i, _ in part], [offset for _, offset in part])
+            held = tuple((tensors[i], offset) for i, offset in part)
+            storages.append(Storage(memory, "uint8", size, held))
     return storages
