@@ -42,12 +42,12 @@ def qkv():
 
 def test_rows_of_a_workload(monkeypatch):
     monkeypatch.setattr(offsets, "SITTINGS", 2)
-    rows = list(offset_rows(["kv_cache_row"], "llvm", budget=0.01))
+    rows = list(offset_rows(["qkv_split"], "llvm", budget=0.01))
     assert [row["fused"] for row in rows] == [True, False]
     for row in rows:
         assert set(row) == KEYS
         assert (row["workload"], row["approach"], row["planner"]) == (
-            "kv_cache_row",
+            "qkv_split",
             "alias",
             "arena",
         )
@@ -72,7 +72,7 @@ def test_where_nothing_is_rewritten_there_is_no_cost():
 
 def test_a_wrong_result_is_not_timed(monkeypatch):
     monkeypatch.setattr(Replay, "results", lambda self, run: [np.array([id(run)])])
-    rows = [offsets._row([found]) for found in offset_results(["kv_cache_row"], "llvm", 0.01)]
+    rows = [offsets._row([found]) for found in offset_results(["qkv_split"], "llvm", 0.01)]
     assert [row["correct"] for row in rows] == [False, False]
     assert all(row[key] is None for row in rows for key in (*COST, *PLACEMENT))
 
