@@ -262,3 +262,29 @@ def within_its_buffer(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")
 )
 def test_looks_like_a_move(func):
     assert moves(func) is None
+
+
+# What TVM's `iter_map_simplify` says of these is wrong: that they run through a range in order.
+ROTATED = [
+    ("v // 3 * 3 + (v + 2) % 3", 6),
+    ("(v + 2) // 3 * 3 + v % 3", 6),
+    ("v // 4 * 4 + (v + 2) % 4", 8),
+    ("(v + 3) // 3 * 3 + (v + 1) % 3", 6),
+    ("v // 9 * 9 + (v + 1) % 9 // 3 * 3 + (v + 2) % 3", 18),
+]
+
+
+@pytest.mark.parametrize(("index", "count"), ROTATED)
+def test_what_is_rotated_in_groups_is_no_move(index, count):
+    read = [eval(index, {"v": v}) for v in range(count)]
+    assert read != list(range(read[0], read[0] + count))
+    func = tvm.script.from_source(
+        f"""@T.prim_func(s_tir=True)
+def func(A: T.Buffer((T.int64(32),), "int16"), B: T.Buffer((T.int64({count}),), "int16")):
+    for i in range(T.int64({count})):
+        with T.sblock("rotated"):
+            v = T.axis.spatial(T.int64({count}), i)
+            B[v] = A[{index}]
+"""
+    )
+    assert moves(func) is None

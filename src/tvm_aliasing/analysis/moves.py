@@ -216,9 +216,27 @@ def _begin(buffer, indices, domain):
     flat = analyzer.simplify(flat)
     if divides_backwards(flat):
         return None
-    flat = sym.iter_map_simplify([flat], steps, check_level="nocheck", analyzer=analyzer)[0]
-    begin = analyzer.simplify(flat - row_major)
+    begin = analyzer.simplify(_without_idle_modulos(flat, analyzer) - row_major)
     return None if any(var in steps for var in variables(begin)) else begin
+
+
+def _without_idle_modulos(expr, analyzer):
+    """An expression without the modulos by symbolic sizes that change nothing.
+
+    TVM's `iter_map_simplify` drops them as well, and is wrong at times: to it
+    `i // 3 * 3 + (i - 1) % 3` is `i - 1`.
+    """
+
+    def drop(modulo):
+        number, size = modulo.a, modulo.b
+        if isinstance(size, tirx.IntImm):
+            return modulo  # the analyzer sees to those
+        inside = analyzer.can_prove(number >= 0) and analyzer.can_prove(
+            number < size, sym.ProofStrength.SYMBOLIC_BOUND
+        )
+        return number if inside else modulo
+
+    return tvm_ffi.structural_map(expr, (tirx.FloorMod, drop))
 
 
 def _is_box(indices, domain):
