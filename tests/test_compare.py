@@ -326,6 +326,12 @@ def test_death_costs_one_row():
     json.loads(record.to_json())
 
 
+def test_what_nothing_has_written_is_not_right_by_chance():
+    """Early, the writes to the buffer are dropped; the row before computed what was to be there."""
+    record = ta.compare("densenet", "alias", planner="arena", placement=["late", "early"])
+    assert [row["correct"] for row in record.rows] == [True, False]
+
+
 def test_process_that_leaves_early_costs_one_row(tmp_path):
     path = tmp_path / "leaves.py"
     path.write_text(

@@ -20,6 +20,8 @@ from .subjects import find_subject, named_apart, subject_of
 #: Seconds of timed rounds at each point of all axes.
 LATENCY_BUDGET = 6.0
 
+_give_pools_back = tvm.get_global_func("vm.builtin.memory_manager.clear")
+
 
 def compare(
     mods_or_workloads,
@@ -131,7 +133,7 @@ def measure_rows(subject, settings, dims, fixed):
             "fixed": fixed,
         }
         try:
-            for row, lifetimes in isolate.results_of("rows", request):
+            for row, lifetimes in isolate.results_of("rows", request, environment=isolate.FILLED):
                 pending = pending[1:]
                 yield row, lifetimes and [Lifetime(*fields) for fields in lifetimes]
                 if pending:
@@ -189,6 +191,7 @@ def time_rows(subject, settings, measured, dims, fixed, reference, budget):
 
 def _row(subject, setting, fixed):
     row = _blank_row(subject, setting, fixed, "run on a CPU")
+    _give_pools_back()  # the row before may have left its own result there
     try:
         built = build(subject.mod, **setting, **fixed, params=subject.params, dims=subject.dims)
         result = built.run(*subject.inputs)

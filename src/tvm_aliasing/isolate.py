@@ -26,6 +26,10 @@ _TASKS = {
     "scaling": ("tvm_aliasing.measure.scaling", "scaling_results"),
 }
 
+#: For processes that judge results: what `malloc` gives and takes back is filled, so that memory
+#: which nothing has written to is not right by chance.
+FILLED = {"MALLOC_PERTURB_": "1"}
+
 # Not `-m`: the package imports this module, and Python would warn of a second copy.
 _CHILD = "from tvm_aliasing.isolate import main; main()"
 
