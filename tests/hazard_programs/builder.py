@@ -1,0 +1,345 @@
+"""To write a program binding by binding, with what NumPy makes of it beside."""
+
+import inspect
+import random
+from contextlib import contextmanager, nullcontext
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import tvm
+from tvm import relax, te
+from tvm.relax import op
+
+from tvm_aliasing.attributes import DONATED, EXTERN_ALIAS
+from tvm_aliasing.passes.accept_offsets import AcceptOffsets
+from tvm_aliasing.passes.accept_overlaps import AcceptOverlaps
+from tvm_aliasing.passes.drop_noalias import without_noalias
+
+from .kernels import BINARY, KERNELS, UNARY
+
+#: Each of a multiple of 64 elements: tensors one after another keep the alignment of a storage.
+SHAPES = [(64,), (4, 16), (8, 8), (2, 4, 8), (16, 8), (2, 64), (4, 48), (6, 32), (2, 2, 2, 16)]
+DTYPES = ["float32", "float64", "int32", "int64"]
+
+
+class Value(NamedTuple):
+    """A variable, and what it is to hold: an array, or a tuple of them."""
+
+    var: relax.Expr
+    array: Any = None
+
+    @property
+    def shape(self):
+        return tuple(int(extent) for extent in self.var.ty.shape.values)
+
+    @property
+    def dtype(self):
+        return str(self.var.ty.dtype)
+
+    @property
+    def bytes(self):
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+class Builder:
+    """A module in the making.
+
+    In an introduced module kernels are called by `call_tir` and `call_tir_inplace`; in a planned
+    one directly, with a tensor of a storage as their last argument.
+
+    Parameters
+    ----------
+    seed : hashable
+        Decides shape, dtype, kernels and lengths of chains.
+    planned : bool
+
+    Attributes
+    ----------
+    options : dict
+        What `verify` is called with.
+    noalias : bool
+        Whether kernels promise that their arguments do not overlap.
+    accept_overlaps, accept_offsets : bool
+        Whether kernels of a planned module are made to take what overlaps, or begins in a storage.
+    """
+
+    def __init__(self, seed, planned):
+        self.random, self.planned = random.Random(str(seed)), planned
+        self.shape, self.dtype = self.random.choice(SHAPES), self.random.choice(DTYPES)
+        self.noalias = self.accept_overlaps = self.accept_offsets = True
+        self.options, self.inputs, self.expected = {}, (), None
+        self._block = relax.BlockBuilder()
+        self._externs, self._in_dataflow = {}, False
+
+    def on(self, vdevices):
+        """Name the devices and the memory scopes of the module, before anything is written."""
+        mod = tvm.IRModule({}, global_infos={"vdevice": vdevices})
+        self._block = relax.BlockBuilder(mod)
+
+    # Functions
+
+    def main(self, body, *, dataflow=False, donate=(), attrs=None, **types):
+        """Write the entry function; `body` is called with a value for each of its parameters."""
+        names = inspect.signature(body).parameters
+        params = [relax.Var(name, self._type_of(name, types)) for name in names]
+        given = [Value(param, self._drawn(param.ty)) for param in params]
+        self.inputs = tuple(value.array for value in given)
+        result = self._function("main", params, given, body, donate, attrs, dataflow)
+        self.expected = _arrays(result)
+
+    def function(self, name, body, *, donate=(), attrs=None, **types):
+        """Write a private function; what it computes the caller says."""
+        names = inspect.signature(body).parameters
+        params = [relax.Var(name, self._type_of(name, types)) for name in names]
+        given = [Value(param, self._drawn(param.ty)) for param in params]
+        self._function(name, params, given, body, donate, attrs, False)
+        return self._block.get().get_global_var(name)
+
+    def invoke(self, function, *values, result):
+        """Call a function that was written before."""
+        call = relax.Call(function, [value.var for value in values])
+        return Value(self.emit(call, "called"), result)
+
+    def _function(self, name, params, given, body, donate, attrs, dataflow):
+        pure = not self.planned or self.random.random() < 0.7
+        attrs = dict(attrs or {})
+        if donate:
+            attrs[DONATED] = list(donate)
+        if self.planned and pure:
+            attrs["relax.force_pure"] = True
+        private = name != "main"
+        with self._block.function(name, params, attrs=attrs, pure=pure, private=private):
+            with self._block.dataflow() if dataflow else nullcontext():
+                result = body(*given)
+                output = _expression(result)
+                if dataflow:
+                    output = _mapped(output, lambda e: self._block.emit_output(e, "gv"))
+            self._block.emit_func_output(output)
+        if self._externs:
+            declared = self._block.get()[name].with_attr(EXTERN_ALIAS, self._externs)
+            self._block.update_func(self._block.get().get_global_var(name), declared)
+        return result
+
+    def _type_of(self, name, types):
+        if name == "condition":
+            return relax.TensorType((), "bool")
+        declared = types.get(name, (self.shape, self.dtype))
+        if isinstance(declared, list):
+            return relax.TupleType([relax.TensorType(*field) for field in declared])
+        return relax.TensorType(*declared)
+
+    def _drawn(self, ty):
+        if isinstance(ty, relax.TupleType):
+            return tuple(map(self._drawn, ty.fields))
+        shape = tuple(int(extent) for extent in ty.shape.values)
+        if ty.dtype == "bool":
+            return np.asarray(self.random.random() < 0.5)
+        numbers = [self.random.randrange(1, 50) for _ in range(prod(shape))]
+        return np.array(numbers, str(ty.dtype)).reshape(shape)
+
+    # Bindings
+
+    def call(self, kernel, *values, into=None):
+        """Call a kernel; its result lies in `into`, or in memory of its own."""
+        build, compute = KERNELS[kernel]
+        return self.run(build, kernel, *values, into=into, as_=compute)
+
+    def run(self, build, kernel, *values, into=None, as_):
+        """The same for a kernel that is none of those with a name, and what NumPy does."""
+        func = kernel_of(build, *values)
+        array = as_(*(value.array for value in values))
+        return self.call_function(func, kernel, *values, into=into, array=array)
+
+    def call_function(self, func, kernel, *values, into=None, array):
+        """The same for a PrimFunc of one output, which is its last parameter."""
+        function = self.add(func if self.noalias else without_noalias(func), kernel)
+        arguments = [value.var for value in values]
+        made = func.params[-1].ty
+        shape, dtype = tuple(int(extent) for extent in made.shape), str(made.dtype)
+        if self.planned:
+            into = into or self.buffer(shape, dtype)
+            self.emit(relax.Call(function, [*arguments, into.var]), "_")
+            return Value(self.emit(into.var, "lv"), array)
+        ty = relax.TensorType(shape, dtype, values[0].var.ty.vdevice)
+        if into is None:
+            return Value(self.emit(op.call_tir(function, arguments, ty), "lv"), array)
+        arguments.append(into.var)
+        call = op.call_tir_inplace(function, relax.Tuple(arguments), [len(arguments) - 1], ty)
+        return Value(self.emit(call, "lv"), array)
+
+    def chain(self, value, count=None):
+        """A value computed from another in a few steps."""
+        for _ in range(count or self.random.randrange(1, 4)):
+            value = self.call(self.random.choice(UNARY), value)
+        return value
+
+    def unary(self):
+        """The name of a kernel of one tensor that may be run in place."""
+        return self.random.choice(UNARY)
+
+    def binary(self):
+        """The name of a kernel of two."""
+        return self.random.choice(BINARY)
+
+    def either(self):
+        """True or false."""
+        return self.random.random() < 0.5
+
+    def ordered(self, fault, read, write):
+        """What reading and writing give; where a fault is wanted, writing comes first.
+
+        Each draws from numbers of its own: the kernels are the same in either order.
+        """
+        seeds = {step: self.random.random() for step in (read, write)}
+        outer, made = self.random, {}
+        for step in (write, read) if fault else (read, write):
+            self.random = random.Random(seeds[step])
+            made[step] = step()
+        self.random = outer
+        return made[read], made[write]
+
+    def view(self, value, shape=None, begin=0, *, dtype=None, array=None, name="view"):
+        """A range of a value's bytes, from byte `begin` on."""
+        shape = value.shape if shape is None else shape
+        dtype = dtype or value.dtype
+        viewed = self.emit(op.memory.view(value.var, shape, dtype, begin), name)
+        if array is None and value.array is not None:
+            held = value.array.tobytes()[begin : begin + prod(shape) * np.dtype(dtype).itemsize]
+            array = np.frombuffer(held, dtype).reshape(shape)
+        return Value(viewed, array)
+
+    def flat(self, value, name="flat"):
+        """A value as a vector."""
+        shape = (prod(value.shape),)
+        if self.planned:  # an elided reshape
+            return Value(self.emit(op.reshape(value.var, shape), name), value.array.reshape(shape))
+        return self.view(value, shape, name=name)
+
+    def cast(self, value):
+        """A value through `match_cast` to its own type."""
+        return Value(self._block.match_cast(value.var, value.var.ty), value.array)
+
+    def pair(self, *values):
+        """A tuple."""
+        arrays = tuple(value.array for value in values)
+        return Value(self.emit(relax.Tuple([value.var for value in values]), "pair"), arrays)
+
+    def field(self, value, index):
+        """A field of a tuple."""
+        return Value(self.emit(relax.TupleGetItem(value.var, index), "field"), value.array[index])
+
+    def extern(self, packed, *values, ty=None, result, declared=None):
+        """Call a packed function of which `declared` is said, or nothing."""
+        ty = ty or values[0].var.ty
+        if declared:
+            self._externs[packed] = declared
+        arguments = [value.var for value in values]
+        if self.planned:
+            call = relax.Call(relax.ExternFunc(packed), arguments, ty_args=[ty])
+        else:
+            call = op.call_pure_packed(packed, *arguments, ty_args=ty)
+        return Value(self.emit(call, "extern"), result)
+
+    def extern_pair(self, packed, first, second, declared=None):
+        """The same for one that returns its two arguments in a tuple, the second first."""
+        ty = relax.TupleType([second.var.ty, first.var.ty])
+        result = second.array, first.array
+        return self.extern(packed, first, second, ty=ty, result=result, declared=declared)
+
+    def branch(self, condition, yes, no):
+        """An `If`; each branch is a function that writes it and returns its value."""
+        bodies, values = [], []
+        for write in (yes, no):
+            self._block._begin_binding_block()
+            value = write()
+            values.append(value)
+            bodies.append(relax.SeqExpr([self._block._end_block()], value.var))
+        chosen = values[0] if bool(condition.array) else values[1]
+        return Value(self.emit(relax.If(condition.var, *bodies), "chosen"), chosen.array)
+
+    # Memory
+
+    def buffer(self, shape=None, dtype=None):
+        """Memory of its own for a tensor."""
+        shape, dtype = self._form(shape, dtype)
+        if self.planned:
+            size = prod(shape) * np.dtype(dtype).itemsize
+            return self.tensor(self.storage(size), 0, shape, dtype)
+        made = op.builtin.alloc_tensor(relax.ShapeExpr(shape), dtype, 0, "global")
+        return Value(self.emit(made, "buffer"))
+
+    def storage(self, size, device=0, scope="global"):
+        """A storage of some bytes."""
+        made = op.memory.alloc_storage(relax.ShapeExpr([size]), device, scope, "uint8")
+        return self.emit(made, "storage")
+
+    def storage_to_be(self):
+        """The variable of a storage that `allocate` is to bind, somewhere."""
+        return relax.Var("storage", relax.AnyType())
+
+    def allocate(self, storage, size):
+        """Bind such a variable here."""
+        made = op.memory.alloc_storage(relax.ShapeExpr([size]), 0, "global", "uint8")
+        self._block.emit_normalized(relax.VarBinding(storage, self._block.normalize(made)))
+
+    def tensor(self, storage, begin=0, shape=None, dtype=None, device=0, vdevice=None):
+        """A tensor at a byte of a storage."""
+        shape, dtype = self._form(shape, dtype)
+        made = op.memory.alloc_tensor(storage, begin, relax.ShapeExpr(shape), dtype, device)
+        if vdevice is None:
+            return Value(self.emit(made, "alloc"))
+        var = relax.Var("alloc", relax.TensorType(shape, dtype, vdevice))
+        self._block.emit_normalized(relax.VarBinding(var, self._block.normalize(made)))
+        return Value(var)
+
+    def _form(self, shape, dtype):
+        """A shape and a dtype, by default the program's."""
+        return self.shape if shape is None else shape, dtype or self.dtype
+
+    @property
+    def size(self):
+        """Bytes of a tensor of the program's shape and dtype."""
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def emit(self, expression, name):
+        """Bind an expression to a new variable."""
+        return self._block.emit(expression, name)
+
+    def add(self, func, name):
+        """Add a PrimFunc to the module."""
+        return self._block.add_func(func, name)
+
+    def module(self):
+        """The module as far as it is written."""
+        mod = self._block.finalize()
+        passes = []
+        if self.planned and self.accept_overlaps:
+            passes.append(AcceptOverlaps())
+        if self.planned and self.accept_offsets:
+            passes.append(AcceptOffsets())
+        return tvm.transform.Sequential(passes)(mod)
+
+
+def kernel_of(build, *values):
+    """The PrimFunc of a tensor expression on tensors like some values."""
+    tensors = [te.placeholder(value.shape, value.dtype, "given") for value in values]
+    return te.create_prim_func([*tensors, build(*tensors)]).without_attr("global_symbol")
+
+
+def _arrays(value):
+    if isinstance(value, Value):
+        return value.array
+    return tuple(map(_arrays, value))
+
+
+def _expression(value):
+    if isinstance(value, Value):
+        return value.var
+    return relax.Tuple(list(map(_expression, value)))
+
+
+def _mapped(expression, change):
+    if isinstance(expression, relax.Tuple):
+        return relax.Tuple([_mapped(field, change) for field in expression.fields])
+    return change(expression)
