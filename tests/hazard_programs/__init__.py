@@ -12,6 +12,7 @@ from . import (  # noqa: F401  (each registers its structures)
     offsets,
     outputs,
     overlaps,
+    planted,
     promises,
     storages,
     undonated,

@@ -81,19 +81,14 @@ class Builder:
 
     def main(self, body, *, dataflow=False, donate=(), attrs=None, **types):
         """Write the entry function; `body` is called with a value for each of its parameters."""
-        names = inspect.signature(body).parameters
-        params = [relax.Var(name, self._type_of(name, types)) for name in names]
-        given = [Value(param, self._drawn(param.ty)) for param in params]
-        self.inputs = tuple(value.array for value in given)
-        result = self._function("main", params, given, body, donate, attrs, dataflow)
-        self.expected = _arrays(result)
+        given = self.parameters(body, types)
+        result = self._function("main", given, body, donate, attrs, dataflow)
+        self.expected = arrays_of(result)
 
     def function(self, name, body, *, donate=(), attrs=None, **types):
         """Write a private function; what it computes the caller says."""
-        names = inspect.signature(body).parameters
-        params = [relax.Var(name, self._type_of(name, types)) for name in names]
-        given = [Value(param, self._drawn(param.ty)) for param in params]
-        self._function(name, params, given, body, donate, attrs, False)
+        given = self._parameters(body, types)
+        self._function(name, given, body, donate, attrs, False)
         return self._block.get().get_global_var(name)
 
     def invoke(self, function, *values, result):
@@ -101,18 +96,29 @@ class Builder:
         call = relax.Call(function, [value.var for value in values])
         return Value(self.emit(call, "called"), result)
 
-    def _function(self, name, params, given, body, donate, attrs, dataflow):
+    def parameters(self, body, types):
+        """A value for each parameter of the entry function, which `body` names."""
+        given = self._parameters(body, types)
+        self.inputs = tuple(value.array for value in given)
+        return given
+
+    def _parameters(self, body, types):
+        names = inspect.signature(body).parameters
+        params = [relax.Var(name, self._type_of(name, types)) for name in names]
+        return [Value(param, self._drawn(param.ty)) for param in params]
+
+    def _function(self, name, given, body, donate, attrs, dataflow):
         pure = not self.planned or self.random.random() < 0.7
         attrs = dict(attrs or {})
         if donate:
             attrs[DONATED] = list(donate)
         if self.planned and pure:
             attrs["relax.force_pure"] = True
-        private = name != "main"
+        params, private = [value.var for value in given], name != "main"
         with self._block.function(name, params, attrs=attrs, pure=pure, private=private):
             with self._block.dataflow() if dataflow else nullcontext():
                 result = body(*given)
-                output = _expression(result)
+                output = expression_of(result)
                 if dataflow:
                     output = _mapped(output, lambda e: self._block.emit_output(e, "gv"))
             self._block.emit_func_output(output)
@@ -135,8 +141,12 @@ class Builder:
         shape = tuple(int(extent) for extent in ty.shape.values)
         if ty.dtype == "bool":
             return np.asarray(self.random.random() < 0.5)
-        numbers = [self.random.randrange(1, 50) for _ in range(prod(shape))]
-        return np.array(numbers, str(ty.dtype)).reshape(shape)
+        return self.numbers(shape, str(ty.dtype))
+
+    def numbers(self, shape, dtype):
+        """Small whole numbers."""
+        drawn = [self.random.randrange(1, 50) for _ in range(prod(shape))]
+        return np.array(drawn, dtype).reshape(shape)
 
     # Bindings
 
@@ -327,16 +337,18 @@ def kernel_of(build, *values):
     return te.create_prim_func([*tensors, build(*tensors)]).without_attr("global_symbol")
 
 
-def _arrays(value):
+def arrays_of(value):
+    """The arrays of a value, or of a tuple of them."""
     if isinstance(value, Value):
         return value.array
-    return tuple(map(_arrays, value))
+    return tuple(map(arrays_of, value))
 
 
-def _expression(value):
+def expression_of(value):
+    """The variable of a value, or a tuple of them."""
     if isinstance(value, Value):
         return value.var
-    return relax.Tuple(list(map(_expression, value)))
+    return relax.Tuple(list(map(expression_of, value)))
 
 
 def _mapped(expression, change):

@@ -1,0 +1,129 @@
+"""Source programs, and what passes make of them."""
+
+import inspect
+from contextlib import nullcontext
+from math import prod
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op
+
+from tvm_aliasing.approaches import approach
+from tvm_aliasing.attributes import EXTERN_ALIAS
+from tvm_aliasing.options import pass_options
+
+from .builder import Value, arrays_of, expression_of
+
+
+class Source:
+    """A source program of TVM's operators, with what NumPy makes of it beside.
+
+    Parameters
+    ----------
+    b : Builder
+        What is random comes from it; inputs and expected results go there.
+    """
+
+    def __init__(self, b):
+        self._b, self._block = b, relax.BlockBuilder()
+
+    def main(self, body, *, dataflow=True, vdevices=(), externs=None, **types):
+        """Write the program; `body` is called with a value for each of its parameters."""
+        if vdevices:
+            mod = tvm.IRModule({}, global_infos={"vdevice": list(vdevices)})
+            self._block = relax.BlockBuilder(mod)
+        given = self._b.parameters(body, types)
+        attrs = {EXTERN_ALIAS: externs} if externs else {}
+        with self._block.function("main", [value.var for value in given], attrs=attrs):
+            with self._block.dataflow() if dataflow else nullcontext():
+                result = body(*given)
+                output = expression_of(result)
+                if dataflow:
+                    output = self._block.emit_output(output)
+            self._block.emit_func_output(output)
+        self._b.expected = arrays_of(result)
+
+    def stage(self, name, *, upto="planned", planner="token", fused=False, accepted=True, **more):
+        """What an approach has made of it after a stage.
+
+        `accepted` is whether its kernels take what overlaps, or begins inside a storage.
+        """
+        options = pass_options(approach(name), "llvm", planner=planner, fused=fused, **more)
+        passes = []
+        for stage, its_passes in approach(name).stages(options).items():
+            passes += its_passes
+            if stage == upto:
+                break
+        with options.target:
+            passes = passes if accepted else passes[:-2]
+            return tvm.transform.Sequential(passes)(self._block.finalize())
+
+    def _emit(self, expression, array):
+        return Value(self._block.emit(expression), array)
+
+    def unary(self, value):
+        """A value plus, minus or times a number."""
+        number = self._b.random.randrange(2, 6)
+        relaxed, numpy = self._b.random.choice(
+            [(op.add, np.add), (op.subtract, np.subtract), (op.multiply, np.multiply)]
+        )
+        constant = relax.const(number, value.dtype)
+        return self._emit(relaxed(value.var, constant), numpy(value.array, value.array.dtype.type(number)))
+
+    def difference(self, one, other):
+        """The difference of two values."""
+        return self._emit(op.subtract(one.var, other.var), one.array - other.array)
+
+    def binary(self, one, other):
+        """The sum, the difference or the larger of two values, element by element."""
+        relaxed, numpy = self._b.random.choice(
+            [(op.add, np.add), (op.subtract, np.subtract), (op.maximum, np.maximum)]
+        )
+        return self._emit(relaxed(one.var, other.var), numpy(one.array, other.array))
+
+    def chain(self, value, count=None):
+        """A value computed from another in a few steps."""
+        for _ in range(count or self._b.random.randrange(1, 4)):
+            value = self.unary(value)
+        return value
+
+    def several(self, *values, count):
+        """A value computed from some in `count` steps that use each other's results."""
+        made = [self.unary(value) for value in values]
+        while len(made) < count:
+            made.append(self.binary(*self._b.random.sample(made, 2)))
+        result = made[0]
+        for value in made[1:]:
+            result = self.binary(result, value)
+        return result
+
+    def flat(self, value):
+        """A value as a vector."""
+        return self._shaped(value, (prod(value.shape),))
+
+    def reshaped(self, value):
+        """A value in the program's shape."""
+        return self._shaped(value, self._b.shape)
+
+    def _shaped(self, value, shape):
+        return self._emit(op.reshape(value.var, shape), value.array.reshape(shape))
+
+    def constant(self):
+        """A constant of the program's shape and dtype."""
+        array = self._b.numbers(self._b.shape, self._b.dtype)
+        return Value(relax.const(array, self._b.dtype), array)
+
+    def extern(self, packed, value):
+        """What a packed function returns: its argument, or a copy."""
+        return self._emit(op.call_pure_packed(packed, value.var, ty_args=value.var.ty), value.array)
+
+    def branch(self, condition, yes, no):
+        """An `If`; each branch is a function that writes it and returns its value."""
+        bodies, values = [], []
+        for write in (yes, no):
+            self._block._begin_binding_block()
+            values.append(write())
+            bodies.append(relax.SeqExpr([self._block._end_block()], values[-1].var))
+        chosen = values[0] if condition.array else values[1]
+        return self._emit(relax.If(condition.var, *bodies), chosen.array)
