@@ -5,7 +5,7 @@ from one seed. They are modules as an approach leaves them after `introduced` or
 binding by binding or made of a right plan with a fault planted.
 """
 
-from . import (  # noqa: F401  (each registers its structures)
+from . import (  # noqa: F401  # each registers its structures
     externs,
     live_writes,
     memory_kinds,
@@ -17,8 +17,15 @@ from . import (  # noqa: F401  (each registers its structures)
     storages,
     undonated,
 )
-from .registry import KINDS, SEEDS, HazardProgram, Program, hazard_program, hazard_programs
-from .registry import structures
+from .registry import (
+    KINDS,
+    SEEDS,
+    HazardProgram,
+    Program,
+    hazard_program,
+    hazard_programs,
+    structures,
+)
 
 __all__ = [
     "KINDS",

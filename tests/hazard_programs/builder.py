@@ -2,7 +2,7 @@
 
 import inspect
 import random
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from math import prod
 from typing import Any, NamedTuple
 
@@ -82,7 +82,10 @@ class Builder:
     def main(self, body, *, dataflow=False, donate=(), attrs=None, **types):
         """Write the entry function; `body` is called with a value for each of its parameters."""
         given = self.parameters(body, types)
-        result = self._function("main", given, body, donate, attrs, dataflow)
+        name = self.random.choice(["main", "main", "step"])
+        if name != "main":
+            self.options["entry"] = name
+        result = self._function(name, given, body, donate, attrs, dataflow)
         self.expected = arrays_of(result)
 
     def function(self, name, body, *, donate=(), attrs=None, **types):
@@ -114,7 +117,7 @@ class Builder:
             attrs[DONATED] = list(donate)
         if self.planned and pure:
             attrs["relax.force_pure"] = True
-        params, private = [value.var for value in given], name != "main"
+        params, private = [value.var for value in given], name not in ("main", "step")
         with self._block.function(name, params, attrs=attrs, pure=pure, private=private):
             with self._block.dataflow() if dataflow else nullcontext():
                 result = body(*given)
@@ -229,6 +232,10 @@ class Builder:
     def cast(self, value):
         """A value through `match_cast` to its own type."""
         return Value(self._block.match_cast(value.var, value.var.ty), value.array)
+
+    def named(self, expression, array):
+        """A variable for a constant, or for what another variable holds by now."""
+        return Value(self.emit(expression, "lv"), array)
 
     def pair(self, *values):
         """A tuple."""

@@ -146,7 +146,8 @@ def argument_is_read_after_a_function_overwrote_it(b, fault):
 @structure("write-live", "wrong", *_BOTH)
 def kernel_reads_an_element_after_it_wrote_its_bytes(b, fault):
     """Which no order of the calls can mend: the twin has memory of its own for the result."""
-    b.noalias = b.accept_overlaps = False  # of two parameters it would make one that is read and written
+    # To accept the overlap would make one parameter of two, and of the fault another program.
+    b.noalias = b.accept_overlaps = False
 
     def main(given, other):
         made = b.chain(given)
@@ -200,5 +201,3 @@ def condition_is_overwritten_before_it_is_asked(b, fault):
         return result, b.call("copy", other)
 
     b.main(main, asked=flag, opposite=flag)
-
-

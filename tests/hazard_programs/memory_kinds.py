@@ -76,7 +76,7 @@ def tensors_of_two_devices_lie_side_by_side(b, fault):
 
 
 @structure("mixed-storage", "", "planned")
-def tensors_of_two_devices_in_two_branches(b, fault):
+def tensor_of_a_branch_and_one_of_another_device_after_it(b, fault):
     two = _Devices(b, fault)
 
     def main(condition, given, other):

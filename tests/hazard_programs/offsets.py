@@ -109,7 +109,9 @@ def kernel_hands_its_pointer_on(b, fault):
 def kernel_of_a_function_is_given_a_view(b, fault):
     """It is the caller that knows of the offset."""
     b.accept_offsets = not fault
-    function = b.function("doubled", lambda taken: b.call("twice", taken), taken=(_half(b), b.dtype))
+    function = b.function(
+        "doubled", lambda taken: b.call("twice", taken), taken=(_half(b), b.dtype)
+    )
 
     def main(given, half):
         rows = b.view(b.chain(given), half.shape, b.size // 2)

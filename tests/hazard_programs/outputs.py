@@ -8,7 +8,6 @@ from tvm import relax
 
 from tvm_aliasing.attributes import SOURCE_ALIAS
 
-from .builder import Value
 from .packed import COPY, SAME
 from .registry import structure
 
@@ -54,13 +53,13 @@ def rows_of_a_parameter_are_returned(b, fault):
 
 @structure("undeclared-output-alias", "wrong", *_BOTH)
 def constant_is_returned(b, fault):
-    """Itself or through a view; no policy allows it, whatever is said."""
+    """Itself or through a view: no policy allows it."""
     b.options["outputs"] = b.random.choice(["copy", "share", "view", "alias_params"])
-    array = np.array([b.random.randrange(50) for _ in range(np.prod(b.shape))], b.dtype)
+    array = b.numbers(b.shape, b.dtype)
     through_view = b.either()
 
     def main(given):
-        constant = Value(relax.const(array.reshape(b.shape), b.dtype), array.reshape(b.shape))
+        constant = b.named(relax.const(array, b.dtype), array)
         kept = b.flat(constant) if through_view else constant
         return b.chain(given), kept if fault else b.call("copy", kept)
 
@@ -95,7 +94,9 @@ def one_branch_gives_a_view_of_a_parameter(b, fault):
     """What one path alone says is not the meaning of the program: the twin copies."""
 
     def main(condition, given):
-        kept = lambda: b.flat(given) if fault else b.call("copy", b.flat(given))
+        def kept():
+            return b.flat(given) if fault else b.call("copy", b.flat(given))
+
         branches = [kept, lambda: b.flat(b.chain(given))]
         if not condition.array:  # the branch that is taken when it is run
             branches.reverse()

@@ -19,8 +19,10 @@ def with_bindings(mod, changed):
     """The module with other bindings in its entry function, in one block of the same kind."""
     main = mod["main"]
     block = type(main.body.blocks[0])(changed)
-    body = relax.SeqExpr([block], main.body.body)
-    mod = mod.clone()
+    builder, mod = relax.BlockBuilder(), mod.clone()
+    builder.begin_scope(list(main.params))
+    body = builder.normalize(relax.SeqExpr([block], main.body.body))
+    builder.end_scope()
     mod["main"] = relax.Function(main.params, body, main.ret_ty, main.is_pure, main.attrs)
     return mod
 

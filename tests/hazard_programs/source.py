@@ -1,6 +1,5 @@
 """Source programs, and what passes make of them."""
 
-import inspect
 from contextlib import nullcontext
 from math import prod
 
@@ -64,23 +63,24 @@ class Source:
 
     def unary(self, value):
         """A value plus, minus or times a number."""
-        number = self._b.random.randrange(2, 6)
         relaxed, numpy = self._b.random.choice(
             [(op.add, np.add), (op.subtract, np.subtract), (op.multiply, np.multiply)]
         )
-        constant = relax.const(number, value.dtype)
-        return self._emit(relaxed(value.var, constant), numpy(value.array, value.array.dtype.type(number)))
+        return self._with_number(relaxed, numpy, value, self._b.random.randrange(2, 6))
+
+    def _with_number(self, relaxed, numpy, value, number):
+        array = numpy(value.array, value.array.dtype.type(number))
+        return self._emit(relaxed(value.var, relax.const(number, value.dtype)), array)
 
     def difference(self, one, other):
         """The difference of two values."""
         return self._emit(op.subtract(one.var, other.var), one.array - other.array)
 
     def binary(self, one, other):
-        """The sum, the difference or the larger of two values, element by element."""
-        relaxed, numpy = self._b.random.choice(
-            [(op.add, np.add), (op.subtract, np.subtract), (op.maximum, np.maximum)]
-        )
-        return self._emit(relaxed(one.var, other.var), numpy(one.array, other.array))
+        """The sum or the difference of two values."""
+        if self._b.either():
+            return self.difference(one, other)
+        return self._emit(op.add(one.var, other.var), one.array + other.array)
 
     def chain(self, value, count=None):
         """A value computed from another in a few steps."""
@@ -89,14 +89,21 @@ class Source:
         return value
 
     def several(self, *values, count):
-        """A value computed from some in `count` steps that use each other's results."""
+        """A value computed from some in `count` steps that use each other's results.
+
+        Their weights differ, so that nothing cancels out and a lost value is seen in the result.
+        """
         made = [self.unary(value) for value in values]
         while len(made) < count:
-            made.append(self.binary(*self._b.random.sample(made, 2)))
+            one, other = self._b.random.sample(made, 2)
+            made.append(self.binary(self._times(one, self._b.random.choice([2, 3])), other))
         result = made[0]
-        for value in made[1:]:
-            result = self.binary(result, value)
+        for value, weight in zip(made[1:], (5, 7, 11, 13, 17, 19, 23)):
+            result = self.difference(self._times(value, weight), result)
         return result
+
+    def _times(self, value, number):
+        return self._with_number(op.multiply, np.multiply, value, number)
 
     def flat(self, value):
         """A value as a vector."""

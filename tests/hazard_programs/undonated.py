@@ -45,7 +45,7 @@ def rows_of_a_parameter_are_overwritten(b, fault):
         place = b.view(given, half.shape, upper * (b.size // 2), name="place")
         updated = given.array.copy()
         updated[rows] = b.call(b.unary(), half, into=place).array
-        return b.chain(b.view(given, array=updated))
+        return b.chain(b.named(given.var, updated))
 
     half = (b.shape[0] // 2, *b.shape[1:]), b.dtype
     b.main(main, donate=_donated(b, fault, "given"), half=half)
@@ -106,7 +106,9 @@ def parameter_is_given_to_a_function_that_overwrites(b, fault):
 def function_overwrites_what_it_does_not_declare(b, fault):
     """Its caller goes on to read the argument; that of the twin knows better."""
     function = b.function(
-        "overwrites", lambda taken: b.call("plus", taken, into=taken), donate=[] if fault else ["taken"]
+        "overwrites",
+        lambda taken: b.call("plus", taken, into=taken),
+        donate=[] if fault else ["taken"],
     )
 
     def main(given, other):
