@@ -6,15 +6,16 @@ binding by binding or made of a right plan with a fault planted.
 """
 
 from . import (  # noqa: F401  # each registers its structures
+    devices,
     externs,
     live_writes,
-    memory_kinds,
     offsets,
     outputs,
     overlaps,
     planted,
     promises,
     storages,
+    textures,
     undonated,
 )
 from .registry import (
@@ -24,6 +25,7 @@ from .registry import (
     Program,
     hazard_program,
     hazard_programs,
+    shows,
     structures,
 )
 
@@ -34,5 +36,6 @@ __all__ = [
     "Program",
     "hazard_program",
     "hazard_programs",
+    "shows",
     "structures",
 ]

@@ -1,14 +1,12 @@
 """To write a program binding by binding, with what NumPy makes of it beside."""
 
 import inspect
-import random
 from contextlib import nullcontext
 from math import prod
-from typing import Any, NamedTuple
 
 import numpy as np
 import tvm
-from tvm import relax, te
+from tvm import relax
 from tvm.relax import op
 
 from tvm_aliasing.attributes import DONATED, EXTERN_ALIAS
@@ -16,33 +14,12 @@ from tvm_aliasing.passes.accept_offsets import AcceptOffsets
 from tvm_aliasing.passes.accept_overlaps import AcceptOverlaps
 from tvm_aliasing.passes.drop_noalias import without_noalias
 
-from .kernels import BINARY, KERNELS, UNARY
-
-#: Each of a multiple of 64 elements: tensors one after another keep the alignment of a storage.
-SHAPES = [(64,), (4, 16), (8, 8), (2, 4, 8), (16, 8), (2, 64), (4, 48), (6, 32), (2, 2, 2, 16)]
-DTYPES = ["float32", "float64", "int32", "int64"]
+from .draws import Draws
+from .kernels import KERNELS, kernel_of
+from .values import Value, arrays_of, expression_of, mapped
 
 
-class Value(NamedTuple):
-    """A variable, and what it is to hold: an array, or a tuple of them."""
-
-    var: relax.Expr
-    array: Any = None
-
-    @property
-    def shape(self):
-        return tuple(int(extent) for extent in self.var.ty.shape.values)
-
-    @property
-    def dtype(self):
-        return str(self.var.ty.dtype)
-
-    @property
-    def bytes(self):
-        return prod(self.shape) * np.dtype(self.dtype).itemsize
-
-
-class Builder:
+class Builder(Draws):
     """A module in the making.
 
     In an introduced module kernels are called by `call_tir` and `call_tir_inplace`; in a planned
@@ -50,8 +27,8 @@ class Builder:
 
     Parameters
     ----------
-    seed : hashable
-        Decides shape, dtype, kernels and lengths of chains.
+    seed : object
+        Decides what is random.
     planned : bool
 
     Attributes
@@ -65,12 +42,12 @@ class Builder:
     """
 
     def __init__(self, seed, planned):
-        self.random, self.planned = random.Random(str(seed)), planned
-        self.shape, self.dtype = self.random.choice(SHAPES), self.random.choice(DTYPES)
+        super().__init__(seed)
+        self.planned = planned
         self.noalias = self.accept_overlaps = self.accept_offsets = True
         self.options, self.inputs, self.expected = {}, (), None
         self._block = relax.BlockBuilder()
-        self._externs, self._in_dataflow = {}, False
+        self._externs = {}
 
     def on(self, vdevices):
         """Name the devices and the memory scopes of the module, before anything is written."""
@@ -85,13 +62,14 @@ class Builder:
         name = self.random.choice(["main", "main", "step"])
         if name != "main":
             self.options["entry"] = name
-        result = self._function(name, given, body, donate, attrs, dataflow)
+        attrs = {**(attrs or {}), **({DONATED: list(donate)} if donate else {})}
+        result = self._function(name, given, body, attrs, dataflow=dataflow)
         self.expected = arrays_of(result)
 
-    def function(self, name, body, *, donate=(), attrs=None, **types):
+    def function(self, name, body, *, donate=(), **types):
         """Write a private function; what it computes the caller says."""
         given = self._parameters(body, types)
-        self._function(name, given, body, donate, attrs, False)
+        self._function(name, given, body, {DONATED: donate} if donate else {}, private=True)
         return self._block.get().get_global_var(name)
 
     def invoke(self, function, *values, result):
@@ -110,20 +88,17 @@ class Builder:
         params = [relax.Var(name, self._type_of(name, types)) for name in names]
         return [Value(param, self._drawn(param.ty)) for param in params]
 
-    def _function(self, name, given, body, donate, attrs, dataflow):
+    def _function(self, name, given, body, attrs, *, private=False, dataflow=False):
         pure = not self.planned or self.random.random() < 0.7
-        attrs = dict(attrs or {})
-        if donate:
-            attrs[DONATED] = list(donate)
         if self.planned and pure:
             attrs["relax.force_pure"] = True
-        params, private = [value.var for value in given], name not in ("main", "step")
+        params = [value.var for value in given]
         with self._block.function(name, params, attrs=attrs, pure=pure, private=private):
             with self._block.dataflow() if dataflow else nullcontext():
                 result = body(*given)
                 output = expression_of(result)
                 if dataflow:
-                    output = _mapped(output, lambda e: self._block.emit_output(e, "gv"))
+                    output = mapped(output, lambda e: self._block.emit_output(e, "gv"))
             self._block.emit_func_output(output)
         if self._externs:
             declared = self._block.get()[name].with_attr(EXTERN_ALIAS, self._externs)
@@ -145,11 +120,6 @@ class Builder:
         if ty.dtype == "bool":
             return np.asarray(self.random.random() < 0.5)
         return self.numbers(shape, str(ty.dtype))
-
-    def numbers(self, shape, dtype):
-        """Small whole numbers."""
-        drawn = [self.random.randrange(1, 50) for _ in range(prod(shape))]
-        return np.array(drawn, dtype).reshape(shape)
 
     # Bindings
 
@@ -184,33 +154,8 @@ class Builder:
     def chain(self, value, count=None):
         """A value computed from another in a few steps."""
         for _ in range(count or self.random.randrange(1, 4)):
-            value = self.call(self.random.choice(UNARY), value)
+            value = self.call(self.unary(), value)
         return value
-
-    def unary(self):
-        """The name of a kernel of one tensor that may be run in place."""
-        return self.random.choice(UNARY)
-
-    def binary(self):
-        """The name of a kernel of two."""
-        return self.random.choice(BINARY)
-
-    def either(self):
-        """True or false."""
-        return self.random.random() < 0.5
-
-    def ordered(self, fault, read, write):
-        """What reading and writing give; where a fault is wanted, writing comes first.
-
-        Each draws from numbers of its own: the kernels are the same in either order.
-        """
-        seeds = {step: self.random.random() for step in (read, write)}
-        outer, made = self.random, {}
-        for step in (write, read) if fault else (read, write):
-            self.random = random.Random(seeds[step])
-            made[step] = step()
-        self.random = outer
-        return made[read], made[write]
 
     def view(self, value, shape=None, begin=0, *, dtype=None, array=None, name="view"):
         """A range of a value's bytes, from byte `begin` on."""
@@ -275,6 +220,11 @@ class Builder:
         chosen = values[0] if bool(condition.array) else values[1]
         return Value(self.emit(relax.If(condition.var, *bodies), "chosen"), chosen.array)
 
+    def taken(self, condition, taken, other):
+        """An `If` by which of its branches a run takes."""
+        branches = (taken, other) if condition.array else (other, taken)
+        return self.branch(condition, *branches)
+
     # Memory
 
     def buffer(self, shape=None, dtype=None):
@@ -314,11 +264,6 @@ class Builder:
         """A shape and a dtype, by default the program's."""
         return self.shape if shape is None else shape, dtype or self.dtype
 
-    @property
-    def size(self):
-        """Bytes of a tensor of the program's shape and dtype."""
-        return prod(self.shape) * np.dtype(self.dtype).itemsize
-
     def emit(self, expression, name):
         """Bind an expression to a new variable."""
         return self._block.emit(expression, name)
@@ -336,29 +281,3 @@ class Builder:
         if self.planned and self.accept_offsets:
             passes.append(AcceptOffsets())
         return tvm.transform.Sequential(passes)(mod)
-
-
-def kernel_of(build, *values):
-    """The PrimFunc of a tensor expression on tensors like some values."""
-    tensors = [te.placeholder(value.shape, value.dtype, "given") for value in values]
-    return te.create_prim_func([*tensors, build(*tensors)]).without_attr("global_symbol")
-
-
-def arrays_of(value):
-    """The arrays of a value, or of a tuple of them."""
-    if isinstance(value, Value):
-        return value.array
-    return tuple(map(arrays_of, value))
-
-
-def expression_of(value):
-    """The variable of a value, or a tuple of them."""
-    if isinstance(value, Value):
-        return value.var
-    return relax.Tuple(list(map(expression_of, value)))
-
-
-def _mapped(expression, change):
-    if isinstance(expression, relax.Tuple):
-        return relax.Tuple([_mapped(field, change) for field in expression.fields])
-    return change(expression)

@@ -110,10 +110,7 @@ def result_of_a_view(b, fault):
 def result_in_one_branch(b, fault):
     def main(condition, given, other):
         made, place = _reused(b, given)
-        branches = [lambda: _same(b, fault, made), lambda: b.chain(other)]
-        if not condition.array:  # the branch that is taken when it is run
-            branches.reverse()
-        result = b.branch(condition, *branches)
+        result = b.taken(condition, lambda: _same(b, fault, made), lambda: b.chain(other))
         return b.call("difference", b.call(b.unary(), other, into=place), result)
 
     b.main(main)

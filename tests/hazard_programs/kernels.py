@@ -50,3 +50,9 @@ UNARY = ("plus", "twice", "less")
 BINARY = ("sum", "difference")
 #: An output may not lie over the input.
 UNSAFE_IN_PLACE = ("flip", "rotate", "smooth")
+
+
+def kernel_of(build, *values):
+    """The PrimFunc of a tensor expression on tensors like some values."""
+    tensors = [te.placeholder(value.shape, value.dtype, "given") for value in values]
+    return te.create_prim_func([*tensors, build(*tensors)]).without_attr("global_symbol")

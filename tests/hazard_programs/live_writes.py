@@ -78,13 +78,11 @@ def overwriting_in_one_branch(b, fault):
 
     def main(condition, given):
         made = b.chain(given)
-        branches = [lambda: b.call(b.unary(), made, into=made), lambda: b.chain(given)]
-        if not condition.array:  # the branch that is taken when it is run
-            branches.reverse()
+        branches = lambda: b.call(b.unary(), made, into=made), lambda: b.chain(given)
         read, chosen = b.ordered(
             fault,
             lambda: b.call("twice", made),
-            lambda: b.branch(condition, *branches),
+            lambda: b.taken(condition, *branches),
         )
         return b.call("difference", read, chosen)
 

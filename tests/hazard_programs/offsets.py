@@ -5,8 +5,7 @@ from tvm import topi
 
 from tvm_aliasing.passes.accept_offsets import with_offsets
 
-from .builder import kernel_of
-from .kernels import KERNELS
+from .kernels import KERNELS, kernel_of
 from .packed import FIRST_BYTES
 from .registry import structure
 

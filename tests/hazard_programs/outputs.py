@@ -97,10 +97,7 @@ def one_branch_gives_a_view_of_a_parameter(b, fault):
         def kept():
             return b.flat(given) if fault else b.call("copy", b.flat(given))
 
-        branches = [kept, lambda: b.flat(b.chain(given))]
-        if not condition.array:  # the branch that is taken when it is run
-            branches.reverse()
-        return b.branch(condition, *branches)
+        return b.taken(condition, kept, lambda: b.flat(b.chain(given)))
 
     b.main(main)
 

@@ -66,13 +66,12 @@ def place_is_given_away_in_one_branch(b, fault):
     def main(condition, given, other):
         places = _Places(b, fault)
         first = b.call(b.unary(), given, into=places.first())
-        branches = [
+        chosen = b.taken(
+            condition,
             lambda: b.chain(b.call("twice", other, into=places.second())),
             lambda: b.chain(other),
-        ]
-        if not condition.array:  # the branch that is taken when it is run
-            branches.reverse()
-        return b.call("difference", b.branch(condition, *branches), first)
+        )
+        return b.call("difference", chosen, first)
 
     b.main(main)
 

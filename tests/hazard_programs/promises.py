@@ -12,8 +12,8 @@ from tvm.script import tirx as T
 
 from tvm_aliasing.passes.drop_noalias import without_noalias
 
-from .builder import Value
 from .registry import structure
+from .values import Value
 
 #: Where LLVM does move it, with the loops unrolled and vectorized for any x86-64 processor.
 _SHAPES = [(1, 8), (2, 4), (4, 4), (4, 8), (4, 16), (6, 32)]
@@ -131,13 +131,12 @@ def overlap_in_one_branch(b, fault):
 
     def main(condition, given, other):
         made = b.chain(given)
-        branches = [
+        chosen = b.taken(
+            condition,
             lambda: update.call(made, other, made)[1],
             lambda: b.call("difference", made, other),
-        ]
-        if not condition.array:  # the branch that is taken when it is run
-            branches.reverse()
-        return b.chain(b.branch(condition, *branches))
+        )
+        return b.chain(chosen)
 
     b.main(main)
 

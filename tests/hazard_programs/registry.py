@@ -108,6 +108,11 @@ def structures(kind):
     return list(_STRUCTURES[kind])
 
 
+def shows(kind, structure):
+    """What a run of a structure's programs comes to, as in `HazardProgram`."""
+    return _STRUCTURES[kind][structure].shows
+
+
 @cache
 def hazard_program(kind, structure, seed):
     """One program."""

@@ -12,7 +12,7 @@ from tvm_aliasing.approaches import approach
 from tvm_aliasing.attributes import EXTERN_ALIAS
 from tvm_aliasing.options import pass_options
 
-from .builder import Value, arrays_of, expression_of
+from .values import Value, arrays_of, expression_of
 
 
 class Source:

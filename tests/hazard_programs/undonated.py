@@ -3,9 +3,9 @@
 import numpy as np
 from tvm import relax
 
-from .builder import Value
 from .packed import COPY, SAME
 from .registry import structure
+from .values import Value
 
 _BOTH = "introduced", "planned"
 
@@ -79,10 +79,12 @@ def field_of_a_tuple_parameter_is_overwritten(b, fault):
 @structure("undonated-write", "wrong", *_BOTH)
 def parameter_is_overwritten_in_one_branch(b, fault):
     def main(condition, given, other):
-        branches = [lambda: b.call("twice", given, into=given), lambda: b.call("plus", other)]
-        if not condition.array:  # the branch that is taken when it is run
-            branches.reverse()
-        return b.chain(b.branch(condition, *branches))
+        chosen = b.taken(
+            condition,
+            lambda: b.call("twice", given, into=given),
+            lambda: b.call("plus", other),
+        )
+        return b.chain(chosen)
 
     b.main(main, donate=_donated(b, fault, "given"))
 
