@@ -17,7 +17,11 @@ from .source import Source
 def result_planted_over_an_operand(b, fault):
     """Of which there is another use; in the twin over one of which there is none."""
     source = Source(b)
-    source.main(lambda given, other: source.several(given, other, count=6))
+
+    def main(given, other):
+        return source.several(given, other, count=6)
+
+    source.main(main, symbolic=b.either())
     mod = source.stage("k0", upto="introduced")
     bindings = plans.bindings(mod)
     found = []
@@ -76,7 +80,11 @@ def tensor_moved_to_a_token_in_use(b, fault):
 @structure("undonated-write", "wrong", "planned", "introduced")
 def donation_that_was_built_with_is_forgotten(b, fault):
     source = Source(b)
-    source.main(lambda given, other: source.chain(source.binary(given, other)))
+
+    def main(given, other):
+        return source.chain(source.binary(given, other))
+
+    source.main(main, symbolic=b.either())
     stage = "planned" if b.planned else "introduced"
     mod = source.stage("alias", upto=stage, donate=("given",))
     if fault:

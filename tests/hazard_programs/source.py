@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op
 
 from tvm_aliasing.approaches import approach
@@ -27,12 +27,19 @@ class Source:
     def __init__(self, b):
         self._b, self._block = b, relax.BlockBuilder()
 
-    def main(self, body, *, dataflow=True, vdevices=(), externs=None, **types):
-        """Write the program; `body` is called with a value for each of its parameters."""
+    def main(self, body, *, dataflow=True, vdevices=(), externs=None, symbolic=False, **types):
+        """Write the program; `body` is called with a value for each of its parameters.
+
+        `symbolic` is whether the first size of each has a name in place of a number.
+        """
         if vdevices:
             mod = tvm.IRModule({}, global_infos={"vdevice": list(vdevices)})
             self._block = relax.BlockBuilder(mod)
         given = self._b.parameters(body, types)
+        if symbolic:
+            shape = [tirx.Var("n", "int64"), *self._b.shape[1:]]
+            ty = relax.TensorType(shape, self._b.dtype)
+            given = [Value(relax.Var(value.var.name, ty), value.array) for value in given]
         attrs = {EXTERN_ALIAS: externs} if externs else {}
         with self._block.function("main", [value.var for value in given], attrs=attrs):
             with self._block.dataflow() if dataflow else nullcontext():
