@@ -10,14 +10,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from tvm import relax
 from tvm.relax.analysis import check_well_formed
 
 import tvm_aliasing as ta
 from hazard_programs import KINDS, hazard_programs, shows, structures
+from hazard_programs.promises import update_kernel
 from tvm_aliasing.analysis.bindings import bindings_of
+from tvm_aliasing.passes.drop_noalias import without_noalias
 
 HERE = Path(__file__).parent
 
@@ -39,7 +43,7 @@ def test_there_are_enough_and_no_two_alike(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_twins_are_well_formed_and_no_hazards(kind):
+def test_each_twin_is_well_formed_and_another_program(kind):
     for program in hazard_programs(kind):
         assert check_well_formed(program.right.mod), (program.structure, program.seed)
         same = tvm_ffi.structural_equal(program.mod, program.right.mod)
@@ -84,6 +88,23 @@ def _is_told_well(hazard, names):
     return "\n" not in hazard.message and any(
         name in names and re.search(rf"\b{re.escape(name)}\b", hazard.message) for name in named
     )
+
+
+@pytest.mark.parametrize(("name", "right"), [("before", True), ("with_the_last_name", False)])
+def test_tvm_takes_the_promise_of_the_last_kernel_for_that_of_all(name, right):
+    """Why no other kernel in the programs of `noalias-overlap` promises anything."""
+    kernel, other = without_noalias(update_kernel(4, 8, "float32")), update_kernel(2, 4, "float32")
+    functions = {"update": kernel, name: other}
+    compiled = tvm.compile(
+        tvm.IRModule(
+            {key: func.with_attr("global_symbol", key) for key, func in functions.items()}
+        ),
+        "llvm",
+    )
+    old, new = np.full((4, 8), 3, "float32"), np.full((4, 8), 50, "float32")
+    place, made = tvm.runtime.tensor(old), tvm.runtime.tensor(np.zeros_like(old))
+    compiled["update"](place, tvm.runtime.tensor(new), place, made)
+    assert np.array_equal(made.numpy(), old + new) == right
 
 
 @pytest.fixture(scope="module")

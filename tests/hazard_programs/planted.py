@@ -148,7 +148,7 @@ def kernels_are_left_with_their_promise(b, fault):
 
 @structure("undominated-storage", "fails", "planned")
 def stock_planner_on_branches(b, fault):
-    """Apache/tvm#20191: a storage that one branch allocates is used in the other one."""
+    """A storage that one branch allocates is used in the other one (apache/tvm#20191)."""
     source = Source(b)
 
     def main(condition, given):

@@ -19,7 +19,7 @@ from .values import Value
 _SHAPES = [(1, 8), (2, 4), (4, 4), (4, 8), (4, 16), (6, 32)]
 
 
-def _update(rows, columns, dtype):
+def update_kernel(rows, columns, dtype):
     """Of `old` and `new`: `new` twice into `place`, and the sum of both into `made`."""
 
     @T.prim_func(private=True, s_tir=True)
@@ -51,7 +51,7 @@ class _Update:
 
     def call(self, old, new, place):
         """Its results; the first lies in `place`, a variable."""
-        kernel = _update(*self.b.shape, self.b.dtype)
+        kernel = update_kernel(*self.b.shape, self.b.dtype)
         function = self.b.add(kernel if self.fault else without_noalias(kernel), "update")
         made = self.b.buffer()
         self.b.emit(relax.Call(function, [old.var, new.var, place.var, made.var]), "_")

@@ -1,6 +1,6 @@
 """What a program is, and the table of all that are known."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import tvm
@@ -26,7 +26,7 @@ SEEDS = range(4)
 _STRUCTURES = {kind: {} for kind in KINDS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """A module, and what is to come of it.
 
@@ -49,7 +49,7 @@ class Program:
     planned: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HazardProgram(Program):
     """A program with a hazard.
 
@@ -66,11 +66,11 @@ class HazardProgram(Program):
         Its twin, without the hazard.
     """
 
-    kind: str = ""
-    structure: str = ""
-    seed: int = 0
-    shows: str = ""
-    right: Program = field(default=None, repr=False)
+    kind: str
+    structure: str
+    seed: int
+    shows: str
+    right: Program
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,13 @@ def _program(structure, seed, fault):
     stage = structure.stages[seed[-1] % len(structure.stages)]
     builder = Builder(seed, planned=stage == "planned")
     mod = structure.write(builder, fault) or builder.module()
-    return Program(mod, builder.options, builder.inputs, builder.expected, builder.planned)
+    return Program(
+        mod=mod,
+        options=builder.options,
+        inputs=builder.inputs,
+        expected=builder.expected,
+        planned=builder.planned,
+    )
 
 
 def hazard_programs(kind):
