@@ -36,28 +36,39 @@ def result_planted_over_an_operand(b, fault):
     return plans.with_bindings(mod, bindings)
 
 
-def _tensors_at_once(b, mod, same_storage):
-    """Two tensors of a plan, the second written while the first is still to be read."""
+def _uneven(b, source, count):
+    """A program with tensors of two sizes: an arena has them at offsets."""
+    source.main(
+        lambda given, wide: source.several(given, wide, count=count),
+        wide=((3 * b.shape[0], *b.shape[1:]), b.dtype),
+    )
+
+
+def _tensors_at_once(b, mod):
+    """Two tensors of a plan, the second written while the first is still to be read.
+
+    Of one storage, where there are such.
+    """
     tensors = plans.tensors(mod)
     pairs = [
         (first, second)
         for first in tensors
         for second in tensors
         if first.written < second.written < first.read
-        and first.storage.same_as(second.storage) == same_storage
         and first.size >= second.size
         and first.var not in second.sources
     ]
-    return b.random.choice(pairs)
+    together = [pair for pair in pairs if pair[0].storage.same_as(pair[1].storage)]
+    return b.random.choice(together or pairs)
 
 
 def _moved(b, planner, fault):
     """A plan, with a tensor moved to where another lies that is live."""
     source = Source(b)
-    source.main(lambda given, other: source.several(given, other, count=8))
+    _uneven(b, source, count=8)
     mod = source.stage("k0", planner=planner, accepted=False)
     if fault:
-        first, second = _tensors_at_once(b, mod, same_storage=planner == "arena")
+        first, second = _tensors_at_once(b, mod)
         bindings = plans.bindings(mod)
         at = next(i for i, binding in enumerate(bindings) if binding.var.same_as(second.var))
         bindings[at] = plans.at(second, first.storage, first.begin)
@@ -123,7 +134,7 @@ def stock_returns_a_folded_constant(b, fault):
 @structure("offset-abi", "fails", "planned")
 def kernel_of_an_arena_forgets_its_offsets(b, fault):
     source = Source(b)
-    source.main(lambda given, other: source.several(given, other, count=6))
+    _uneven(b, source, count=6)
     mod = source.stage("k0", planner="arena", accepted=False)
     accepting = AcceptOffsets()(mod)
     changed = [name for name in accepting.get_global_vars() if plans.differ(mod, accepting, name)]

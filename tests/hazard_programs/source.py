@@ -1,5 +1,6 @@
 """Source programs, and what passes make of them."""
 
+import itertools
 from contextlib import nullcontext
 from math import prod
 
@@ -56,13 +57,13 @@ class Source:
         `accepted` is whether its kernels take what overlaps, or begins inside a storage.
         """
         options = pass_options(approach(name), "llvm", planner=planner, fused=fused, **more)
+        left_out = () if accepted else ("AcceptOverlaps", "AcceptOffsets")
         passes = []
         for stage, its_passes in approach(name).stages(options).items():
-            passes += its_passes
+            passes += [made for made in its_passes if made.info.name not in left_out]
             if stage == upto:
                 break
         with options.target:
-            passes = passes if accepted else passes[:-2]
             return tvm.transform.Sequential(passes)(self._block.finalize())
 
     def _emit(self, expression, array):
@@ -96,16 +97,26 @@ class Source:
         return value
 
     def several(self, *values, count):
-        """A value computed from some in `count` steps that use each other's results.
+        """What is computed from values in `count` steps that use each other's results.
 
-        Their weights differ, so that nothing cancels out and a lost value is seen in the result.
+        A value for each shape among them. The weights of results differ, so that nothing cancels
+        out and a lost one is seen in the end.
         """
-        made = [self.unary(value) for value in values]
-        while len(made) < count:
-            one, other = self._b.random.sample(made, 2)
-            made.append(self.binary(self._times(one, self._b.random.choice([2, 3])), other))
-        result = made[0]
-        for value, weight in zip(made[1:], (5, 7, 11, 13, 17, 19, 23)):
+        made = {}
+        for value in values:
+            made.setdefault(value.shape, []).append(self.unary(value))
+        for alike in made.values():
+            alike.append(self.unary(alike[0]))
+        for _ in range(count):
+            alike = self._b.random.choice(list(made.values()))
+            one, other = self._b.random.sample(alike, 2)
+            alike.append(self.binary(self._times(one, self._b.random.choice([2, 3])), other))
+        results = [self._weighted(alike) for alike in made.values()]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _weighted(self, values):
+        result = values[0]
+        for value, weight in zip(values[1:], itertools.cycle((5, 7, 11, 13, 17, 19, 23))):
             result = self.difference(self._times(value, weight), result)
         return result
 

@@ -4,7 +4,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 
 
 class Value(NamedTuple):
@@ -15,7 +15,10 @@ class Value(NamedTuple):
 
     @property
     def shape(self):
-        return tuple(int(extent) for extent in self.var.ty.shape.values)
+        return tuple(
+            int(extent) if isinstance(extent, tirx.IntImm) else extent.name
+            for extent in self.var.ty.shape.values
+        )
 
     @property
     def dtype(self):
