@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +21,6 @@ from hazard_programs import KINDS, hazard_programs, shows, structures
 from hazard_programs.promises import update_kernel
 from tvm_aliasing.analysis.bindings import bindings_of
 from tvm_aliasing.passes.drop_noalias import without_noalias
-
-HERE = Path(__file__).parent
 
 #: Every structure that a run can show, with one seed; stages are taken in turn.
 SHOWN = [
@@ -124,9 +121,12 @@ def outcomes(request):
             [sys.executable, "-m", "hazard_programs.run"],
             input=json.dumps(waiting).encode(),
             capture_output=True,
-            cwd=HERE,
             timeout=200,
-            env={**os.environ, "MALLOC_PERTURB_": "1"},  # memory is never right by chance
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "MALLOC_PERTURB_": "1",  # memory is never right by chance
+            },
         )
         found |= zip(waiting, map(json.loads, done.stdout.splitlines()))
         died = next((key for key in waiting if key not in found), None)

@@ -1,7 +1,7 @@
 """Run programs one after another, in a process of its own.
 
 Reads a JSON list of `[kind, structure, seed, "hazard" | "right"]` from standard input and writes a
-line for each as it ends: `right`, `wrong`, or what TVM raised. Run it as a module from `tests/`.
+line for each as it ends: `right`, `wrong`, or what TVM raised.
 """
 
 import json
