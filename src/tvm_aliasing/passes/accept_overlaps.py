@@ -14,7 +14,7 @@ from ..analysis.bindings import bindings_of, callee_of
 from ..analysis.byte_ranges import may_overlap, same
 from ..analysis.moves import begins_at_zero
 from ..analysis.writes import written_params
-from .drop_noalias import without_noalias
+from .drop_noalias import DropNoalias
 
 
 class Overlap(NamedTuple):
@@ -80,33 +80,35 @@ def _are_one(arguments, kernel, one, other, classes):
     return alike and len(places) == 1 and all(same(at, others.get(r)) for r, at in places.items())
 
 
-def overlaid(kernel, overlap):
-    """A kernel as it is for an overlap.
+def overlaid(kernel, merged):
+    """A kernel whose parameters that are given the same tensor are one.
 
-    Parameters that are given the same tensor become one, and what stores an element where it is
-    goes. Where anything else overlaps, `tirx.noalias` would be a lie, and is dropped.
+    What stores an element where it is goes.
 
     Parameters
     ----------
     kernel : tvm.tirx.PrimFunc
-    overlap : Overlap
+    merged : tuple of (int, int)
+        As in `Overlap`; not empty.
 
     Returns
     -------
     tvm.tirx.PrimFunc
     """
-    renamed = {kernel.params[i]: kernel.params[j] for i, j in overlap.merged}
+    renamed = {kernel.params[i]: kernel.params[j] for i, j in merged}
     body = tvm_ffi.structural_map(kernel.body, (ir.Var, lambda var: renamed.get(var, var)))
     params = [param for param in kernel.params if param not in renamed]
     kernel = renew_defs(tirx.PrimFunc(params, body, kernel.ret_type, kernel.attrs))
-    if renamed:
-        kernel = RemoveNoOp()(tvm.IRModule({"main": kernel}))["main"]
-    return without_noalias(kernel) if overlap.partial else kernel
+    return RemoveNoOp()(tvm.IRModule({"main": kernel}))["main"]
 
 
 @tvm.transform.module_pass(opt_level=0, name="AcceptOverlaps")
 class AcceptOverlaps:
     """Call kernels that are given the same bytes twice in a form that allows it.
+
+    Parameters that are given the same tensor become one. Where anything else overlaps,
+    `tirx.noalias` would be a lie, and no kernel keeps it: TVM's LLVM code generator takes that of
+    the kernel whose name sorts last for all of them.
 
     Runs on a planned module, where every argument is known, and after scheduling, as
     `AcceptOffsets`. Other calls of the same kernels stay as they are.
@@ -125,7 +127,9 @@ class AcceptOverlaps:
         caller = _Caller(mod)
         for name, found in overlaps.items():
             caller.builder_.update_func(name, caller.call(mod[name], found))
-        return caller.builder_.get()
+        mod = caller.builder_.get()
+        partial = any(overlap.partial for found in overlaps.values() for overlap in found.values())
+        return DropNoalias()(mod) if partial else mod
 
 
 def _overlaps_in(mod, function):
@@ -146,7 +150,7 @@ class _Caller(PyExprMutator):
     def __init__(self, mod):
         super().__init__(mod)
         self._mod = mod
-        self._kernels = {}  # (kernel, overlap) -> the kernel for that
+        self._kernels = {}  # (kernel, what is merged) -> the kernel for that
 
     def call(self, function, overlaps):
         """A function with the kernels of its overlaps."""
@@ -155,13 +159,13 @@ class _Caller(PyExprMutator):
 
     def visit_var_binding_(self, binding):
         overlap = self._overlaps.get(binding.var)
-        if overlap is None:
+        if overlap is None or not overlap.merged:
             super().visit_var_binding_(binding)
             return
         call = self.visit_expr(binding.value)
-        key = call.op, overlap
+        key = call.op, overlap.merged
         if key not in self._kernels:
-            kernel = overlaid(self._mod[call.op], overlap)
+            kernel = overlaid(self._mod[call.op], overlap.merged)
             self._kernels[key] = self.builder_.add_func(kernel, f"{call.op.name_hint}_in_place")
         dropped = dict(overlap.merged)
         arguments = [arg for i, arg in enumerate(call.args) if i not in dropped]
