@@ -53,8 +53,8 @@ FAULTS = [
         ),
     },
     {
-        "reason": "the pool of free storages of StaticPlanBlockMemory has memory scope and dtype for"
-        " a key and not the device: a value gets a storage of another device",
+        "reason": "the pool of free storages of StaticPlanBlockMemory has memory scope and dtype"
+        " for a key and not the device: a value gets a storage of another device",
         "ends": "raised",
         "planner": "tvm",
         "cases": _each("storage_of_two_devices", _ELIDED),
@@ -90,8 +90,8 @@ FAULTS = [
         "cases": _each("extern_reads_from_the_first_byte", _TVM),
     },
     {
-        "reason": "DataflowUseInplaceCalls counts arguments before legalisation, which puts a scalar"
-        " constant into the kernel: argument 1 is then argument 0",
+        "reason": "DataflowUseInplaceCalls counts arguments before legalisation, which puts a"
+        " scalar constant into the kernel: argument 1 is then argument 0",
         "ends": "raised",
         "planner": "tvm",
         "cases": _each("in_place_of_a_constant", ("stock+inplace",)),

@@ -11,7 +11,7 @@ from .build import build, check_options
 from .errors import InputError
 from .models.relax_files import execute_file
 
-#: Memory is never right by chance: the C library fills it when it is allocated and when it is freed.
+#: Memory is never right by chance: the C library fills what it gives out and what is given back.
 _FILLED = {"MALLOC_PERTURB_": "1"}
 #: Who forks must have no threads.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -126,8 +126,7 @@ def run_all(runs, *, timeout=120):
         No such file, case, approach or option; nothing was run.
     """
     request = {"runs": [(str(path), *run) for path, *run in runs], "timeout": timeout}
-    for at, status, detail in isolate.results_of("cases", request, None, _FILLED | _ONE_THREAD):
-        yield at, status, detail
+    yield from isolate.results_of("cases", request, None, _FILLED | _ONE_THREAD)
 
 
 def case_results(path, case, approach, build_options):

@@ -205,8 +205,8 @@ def kernel_rows():
 def complaint(record):
     """What to say of a record where rows are wrong that should not be.
 
-    Rows that did not run to their end have no result that could be wrong. Rows of `cases` may end in
-    any way that `tests/known_faults.py` has a reason for.
+    Rows that did not run to their end have no result that could be wrong. Rows of `cases` may end
+    in any way that `tests/known_faults.py` has a reason for.
 
     Parameters
     ----------
