@@ -314,10 +314,17 @@ def test_show_prints_what_it_is_and_the_table(id, measured, capfd):
     assert len(lines) == len(record.rows)
 
 
-def test_show_prints_a_line_a_case(measured, capfd):
-    code, out, err = main(capfd, "show", IDS["cases"], "--results", measured)
+@pytest.fixture
+def ended(tmp_path):
+    """A folder with how two cases ended."""
+    store.add(Record("cases", provenance(target="llvm"), [CASE, FAULT]), tmp_path)
+    return tmp_path
+
+
+def test_show_prints_a_line_a_case(ended, capfd):
+    code, out, err = main(capfd, "show", "R-0001", "--results", ended)
     assert (code, err) == (0, "")
-    header, first, second, gap, letters, reason = out.splitlines()[4:]
+    header, first, second, gap, letters, reason = out.splitlines()[5:]
     assert header.split() == ["case", "stock", "why"]
     assert first.split() == ["scalar_reshape", "."]
     assert second.split() == ["extern_identity", "W", "1"]
@@ -523,12 +530,12 @@ def test_scaling_does_not_decide_on_another_cpu(tmp_path, monkeypatch, capfd):
         ({"planner": "token"}, 3, "extern_identity stock differs: it is not there any more"),
     ],
 )
-def test_rerun_of_cases(again, code, said, measured, monkeypatch, capfd):
+def test_rerun_of_cases(again, code, said, ended, monkeypatch, capfd):
     asked = cases(monkeypatch, [CASE, {**FAULT, **again}])
-    found, out, err = main(capfd, "rerun", IDS["cases"], "--results", measured)
+    found, out, err = main(capfd, "rerun", "R-0001", "--results", ended)
     assert (found, err) == (code, "")
     assert said in out and ("differs: " in out) == (code == 3)
-    assert out.splitlines()[-1] == f"{int(code == 3)} of 2 rows differ from {IDS['cases']}"
+    assert out.splitlines()[-1] == f"{int(code == 3)} of 2 rows differ from R-0001"
     assert "latency" not in out and "scalar_reshape" not in out  # only what differs is shown
     assert asked == [[CASE, FAULT]]
 
