@@ -83,11 +83,11 @@ def scaling(monkeypatch, *tries):
 
 
 def cases(monkeypatch, *tries):
-    """Give these rows as how two cases end; the rows that are asked for again."""
+    """Give these rows as how two cases end; what is asked for."""
     left, asked = list(tries), []
 
-    def rows(_suite, again=None, target=None):
-        asked.append(again)
+    def rows(_suite, given):  # a target, or rows to run again
+        asked.append(given)
         return left.pop(0) if len(left) > 1 else left[0]
 
     programs = {name: SUITE.cases[name] for name in ("scalar_reshape", "extern_identity")}

@@ -25,7 +25,7 @@ def test_four_faults():
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_the_fault_is_still_there(script):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode in (0, 3), done.stderr
     assert done.returncode == 0, f"upstream/{script.name} shows no fault: {done.stdout}"
     assert "not there" not in done.stdout
 

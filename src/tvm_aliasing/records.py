@@ -162,7 +162,7 @@ def _cases(target):
         name: {"file": path.name, "note": case.note, "options": case.options}
         for name, (path, case) in found.cases.items()
     }
-    rows = case_rows(found, target=target) if _is_llvm(target) else []
+    rows = case_rows(found, target) if _is_llvm(target) else []
     return Record(kind="cases", provenance=facts, rows=rows)
 
 

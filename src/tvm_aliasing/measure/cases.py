@@ -30,8 +30,8 @@ class Suite:
 
     Attributes
     ----------
-    cases : dict of str to (str, Case)
-        By name: the file and what is in it.
+    cases : dict of str to (path, Case)
+        By name: the file that it is in, and the case.
     faults : list of dict
         What `tests/known_faults.py` exports.
     """
@@ -141,14 +141,12 @@ def _has_dataflow(module):
     return bool(found)
 
 
-def case_rows(found, settings=settings_of, target="llvm"):
+def case_rows(found, target="llvm"):
     """Run cases, each in a process of its own.
 
     Parameters
     ----------
     found : Suite
-    settings : callable
-        From a `Case` to what it is run under.
     target : str or dict
 
     Returns
@@ -160,7 +158,7 @@ def case_rows(found, settings=settings_of, target="llvm"):
     rows = [
         {"case": name, "approach": approach, "planner": planner, "fused": fused, "target": text}
         for name, (_, case) in found.cases.items()
-        for approach, planner, fused in settings(case)
+        for approach, planner, fused in settings_of(case)
     ]
     return run_rows(found, rows)
 
