@@ -129,10 +129,11 @@ def test_what_is_left_out_needs_cuda():
     assert list(left_out) == ["apache/tvm#16830"]
     _, case = SUITE.cases["results_of_two_calls"]
     planned = ta.build(case.module, "stock", fused=False).stages["planned"]
-    with tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": True}):
-        rewritten = relax.transform.RewriteCUDAGraph()(planned).script()
     called = "vm.builtin.cuda_graph.get_cached_alloc"
-    assert called in rewritten
+    for wanted in (False, True):
+        with tvm.transform.PassContext(config={"relax.backend.use_cuda_graph": wanted}):
+            rewritten = relax.transform.RewriteCUDAGraph()(planned).script()
+        assert (called in rewritten) == wanted
     assert tvm.get_global_func(called, allow_missing=True) is None
 
 

@@ -14,9 +14,9 @@ CASES = {}
 
 #: Report -> why it cannot be shown by a Relax program on a CPU; a test checks what is said.
 LEFT_OUT = {
-    "apache/tvm#16830": "it is about storages that RewriteCUDAGraph keeps from call to call: only"
-    " the pipelines of CUDA run that pass, and the functions that it calls are part of the CUDA"
-    " runtime; `results_of_two_calls` asks the same of what is kept on a CPU",
+    "apache/tvm#16830": "it is about storages that RewriteCUDAGraph keeps from call to call: the"
+    " pass does nothing unless `relax.backend.use_cuda_graph` is set, and what it then calls is"
+    " part of the CUDA runtime; `results_of_two_calls` asks the same of what is kept on a CPU",
 }
 
 
