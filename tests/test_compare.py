@@ -12,14 +12,16 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-import known_faults
 import tvm_aliasing as ta
 from tvm_aliasing import cli
+from tvm_aliasing.cases import cases_of
 from tvm_aliasing.errors import InputError, UnsupportedError
 from tvm_aliasing.settings import settings_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 BLOCK_OUTPUT = PROGRAMS / "block_output.py"
+#: What TVM's in-place pass cannot build.
+REFUSED = cases_of(PROGRAMS.parent / "cases" / "overwrites.py")["in_place_of_a_constant"]
 
 #: What is compared where neither approaches nor planners are named.
 DEFAULT_ROWS = [
@@ -392,7 +394,7 @@ def test_bad_input_is_refused(program, options, error, message):
 
 
 def test_refusal_costs_one_row():
-    module, inputs, _, _ = known_faults.CASES["in place of a constant"]
+    module, inputs, *_ = REFUSED
     record = ta.compare(module, ["stock+inplace", "k0"], inputs=inputs, planner="tvm")
     refused, built = record.rows
     assert refused["label"].startswith("refused: TVM cannot build this module under stock+inplace")
@@ -401,7 +403,7 @@ def test_refusal_costs_one_row():
 
 
 def test_what_every_approach_refuses_is_an_error():
-    module, inputs, _, _ = known_faults.CASES["in place of a constant"]
+    module, inputs, *_ = REFUSED
     with pytest.raises(UnsupportedError, match="module: TVM cannot build this module"):
         ta.compare(module, ["stock+inplace"], inputs=inputs)
 

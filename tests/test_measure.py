@@ -9,6 +9,7 @@ import pytest
 
 from tvm_aliasing import cli, latencies, records, rerun_kinds
 from tvm_aliasing.errors import InputError
+from tvm_aliasing.measure import cases as measure_cases
 from tvm_aliasing.measure.provenance import provenance
 from tvm_aliasing.results import Record, store
 
@@ -16,6 +17,7 @@ PROGRAM = "kv_cache_row"
 #: The id of each part where all are measured.
 IDS = {part: f"R-000{number}" for number, part in enumerate(records.PARTS, 1)}
 LISTED = ", ".join(records.PARTS)
+SUITE = measure_cases.suite()
 KERNEL = {
     "kernel": "matmul", "target": "llvm", "threads": 2, "ratio": 2.0, "lo": 1.9, "hi": 2.1,
     "limit": 4, "correct": True, "samples": {"ours": [2.0, 2.0], "numpy": [1.0, 1.0]},
@@ -38,6 +40,14 @@ LARGE = {
     **SMALL, "bindings": 10000, "correct": None, "build_s": None, "introduction_s": 0.5,
     "planning_s": 0.4, "share_of_build": None, "share_limit": None, "ratio_to_1000": 10.0,
     "ratio_limit": 15, "samples": {"introduction": [0.5] * 2, "planning": [0.4] * 2, "build": []},
+}  # fmt: skip
+CASE = {
+    "case": "scalar_reshape", "approach": "stock", "planner": "tvm", "fused": True,
+    "target": "llvm", "status": "right", "detail": "", "reason": None,
+}  # fmt: skip
+FAULT = {
+    **CASE, "case": "extern_identity", "status": "wrong", "detail": "it differs",
+    "reason": "the planner takes it for fresh",
 }  # fmt: skip
 
 
@@ -72,6 +82,22 @@ def scaling(monkeypatch, *tries):
     return measures(monkeypatch, "scaling", "scaling_rows", *tries)
 
 
+def cases(monkeypatch, *tries):
+    """Give these rows as how two cases end; what is asked for."""
+    left, asked = list(tries), []
+
+    def rows(_suite, given):  # a target, or rows to run again
+        asked.append(given)
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    programs = {name: SUITE.cases[name] for name in ("scalar_reshape", "extern_identity")}
+    module = measure_cases
+    monkeypatch.setattr(module, "suite", lambda: module.Suite(programs, []))
+    monkeypatch.setattr(module, "case_rows", rows)
+    monkeypatch.setattr(module, "run_rows", rows)
+    return asked
+
+
 def quick(monkeypatch):
     """Measure one program in few rounds, and nothing of the parts that take minutes."""
     monkeypatch.setattr(records, "programs", lambda: [PROGRAM])
@@ -85,6 +111,7 @@ def quick(monkeypatch):
     kernels(monkeypatch, [KERNEL])
     offsets(monkeypatch, [OFFSETS])
     scaling(monkeypatch, [SMALL, LARGE])
+    cases(monkeypatch, [CASE, FAULT])
 
 
 @pytest.fixture(autouse=True)
@@ -144,9 +171,9 @@ def with_intervals(record, lo, hi):
 def test_measure_writes_a_record_of_each_kind(measured):
     assert store.check(measured) == []
     found = [store.load(id, measured) for id in store.ids(measured)]
-    kinds = ["compare", "compare", "compare", "schedules", "offsets", "scaling"]
+    kinds = ["compare", "compare", "compare", "schedules", "offsets", "scaling", "cases"]
     assert [record.kind for record in found] == kinds
-    memory, _features, latency, schedules, offsets, scaling = found
+    memory, _features, latency, schedules, offsets, scaling, ended = found
     assert {(row["approach"], row["fused"]) for row in memory.rows} == {
         (name, fused)
         for name in records.MEASURED
@@ -162,6 +189,10 @@ def test_measure_writes_a_record_of_each_kind(measured):
     assert schedules.rows == [KERNEL]
     assert offsets.rows == [OFFSETS] and scaling.rows == [SMALL, LARGE]
     assert offsets.provenance["latency"]["budget"] == records.OFFSETS_BUDGET
+    assert ended.rows == [CASE, FAULT]
+    path, case = SUITE.cases["scalar_reshape"]
+    about = {"file": path.name, "note": case.note, "options": {}}
+    assert ended.provenance["cases"]["scalar_reshape"] == about
 
 
 def test_help_names_the_parts(capfd):
@@ -245,10 +276,30 @@ def test_a_target_that_is_not_there_is_refused(tmp_path, capfd):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_row_of_cases_without_a_reason_is_said(tmp_path, monkeypatch, capfd):
+    cases(monkeypatch, [CASE, FAULT, {**FAULT, "reason": None}])
+    code, _, err = main(capfd, "measure", "--part", "cases", "-o", tmp_path)
+    assert (code, err) == (0, "R-0001: 1 row has no reason for how it ended\n")
+
+
+@pytest.mark.parametrize("parts", [[], ["--part", "cases"]], ids=["all", "cases"])
+def test_without_a_checkout_there_are_no_cases(parts, tmp_path, monkeypatch, capfd):
+    def files_of():
+        return real(tmp_path)
+
+    real = measure_cases.files_of
+    monkeypatch.setattr(measure_cases, "files_of", files_of)
+    monkeypatch.setattr(records, "compare", None)
+    code, out, err = main(capfd, "measure", *parts, "-o", tmp_path / "results")
+    assert (code, out) == (2, "")
+    assert "there is no tests/cases beside the package" in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 # show
 
 
-@pytest.mark.parametrize("id", IDS.values())
+@pytest.mark.parametrize("id", [id for part, id in IDS.items() if part != "cases"])
 def test_show_prints_what_it_is_and_the_table(id, measured, capfd):
     record = store.load(id, measured)
     code, out, err = main(capfd, "show", id, "--results", measured)
@@ -261,6 +312,24 @@ def test_show_prints_what_it_is_and_the_table(id, measured, capfd):
     assert gap == ""
     assert header.split() == list(record.table().columns)
     assert len(lines) == len(record.rows)
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """A folder with how two cases ended."""
+    store.add(Record("cases", provenance(target="llvm"), [CASE, FAULT]), tmp_path)
+    return tmp_path
+
+
+def test_show_prints_a_line_a_case(ended, capfd):
+    code, out, err = main(capfd, "show", "R-0001", "--results", ended)
+    assert (code, err) == (0, "")
+    header, first, second, gap, letters, reason = out.splitlines()[5:]
+    assert header.split() == ["case", "stock", "why"]
+    assert first.split() == ["scalar_reshape", "."]
+    assert second.split() == ["extern_identity", "W", "1"]
+    assert gap == "" and letters.startswith(". right, W wrong, R raised, D died; ")
+    assert reason == "1: the planner takes it for fresh"
 
 
 def test_show_of_another_kind(tmp_path, capfd):
@@ -449,6 +518,35 @@ def test_scaling_does_not_decide_on_another_cpu(tmp_path, monkeypatch, capfd):
     store.add(Record("scaling", facts, [SMALL, LARGE]), tmp_path)
     scaling(monkeypatch, [{**SMALL, "share_of_build": 0.5}, LARGE])
     assert main(capfd, "rerun", "R-0001", "--results", tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("again", "code", "said"),
+    [
+        ({}, 0, ""),
+        ({"detail": "otherwise", "reason": None}, 0, ""),
+        ({"status": "right"}, 3, "extern_identity stock differs: status wrong -> right"),
+        ({"status": "died"}, 3, "extern_identity stock differs: status wrong -> died"),
+        ({"planner": "token"}, 3, "extern_identity stock differs: it is not there any more"),
+    ],
+)
+def test_rerun_of_cases(again, code, said, ended, monkeypatch, capfd):
+    asked = cases(monkeypatch, [CASE, {**FAULT, **again}])
+    found, out, err = main(capfd, "rerun", "R-0001", "--results", ended)
+    assert (found, err) == (code, "")
+    assert said in out and ("differs: " in out) == (code == 3)
+    assert out.splitlines()[-1] == f"{int(code == 3)} of 2 rows differ from R-0001"
+    assert "latency" not in out and "scalar_reshape" not in out  # only what differs is shown
+    assert asked == [[CASE, FAULT]]
+
+
+def test_rerun_of_a_case_that_is_gone(tmp_path, monkeypatch, capfd):
+    gone = {**CASE, "case": "nosuch"}
+    store.add(Record("cases", provenance(target="llvm"), [CASE, gone]), tmp_path)
+    asked = cases(monkeypatch, [CASE])
+    found, out, _ = main(capfd, "rerun", "R-0001", "--results", tmp_path)
+    assert found == 3 and "nosuch stock differs: it is not there any more" in out
+    assert asked == [[CASE]]
 
 
 @pytest.mark.parametrize("command", ["show", "rerun"])

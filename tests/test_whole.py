@@ -113,7 +113,7 @@ def test_every_approach_is_right_on_a_real_model():
 
 
 def test_a_model_of_one_output_is_right_and_what_tvm_refuses_is_said():
-    """TVM's in-place pass refuses this model: see "in place of a constant" in known_faults."""
+    """TVM's in-place pass refuses this model: see `in_place_of_a_constant` in known_faults."""
     record = ta.compare("magika")
     ends = {row["approach"]: row["label"].split(":")[0] for row in record.rows}
     assert ends.pop("stock+inplace") == "refused"

@@ -19,6 +19,7 @@ from . import errors
 #: Task name -> the function that does it: called with the request, yields results.
 _TASKS = {
     "case": ("tvm_aliasing.cases", "case_results"),
+    "cases": ("tvm_aliasing.cases", "forked_results"),
     "kernels": ("tvm_aliasing.measure.kernels", "kernel_results"),
     "latencies": ("tvm_aliasing.latencies", "sitting_results"),
     "offsets": ("tvm_aliasing.measure.offsets", "offset_results"),
@@ -95,7 +96,7 @@ def results_of(task, request, timeout=None, environment=None):
             child.wait()
             child.stdout.close()
         if code or not done:
-            raise Died(f"no answer in {timeout} s" if expired.is_set() else _cause(code, noise))
+            raise Died(f"no answer in {timeout} s" if expired.is_set() else cause(code, noise))
 
 
 def told(error):
@@ -104,8 +105,20 @@ def told(error):
     return f"{type(error).__name__}: {lines[-1].strip()}"
 
 
-def _cause(code, noise):
-    """How a process ended, with the last line that it printed where it was not killed."""
+def cause(code, noise):
+    """How a process ended, with the last line that it printed where it was not killed.
+
+    Parameters
+    ----------
+    code : int
+        Its exit code, or minus the signal that killed it.
+    noise : file
+        What it printed, in bytes.
+
+    Returns
+    -------
+    str
+    """
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
     noise.seek(0)

@@ -10,6 +10,7 @@ from .measure.latency import SITTINGS
 from .measure.provenance import provenance
 from .progress import progress
 from .results import store
+from .results.case_table import case_legend, case_table
 from .results.record import Record
 from .subjects import programs
 from .workloads import workloads
@@ -59,7 +60,7 @@ def measure(folder, target="llvm", parts=None, supersedes=None):
     Record
         Memory of all approaches, and of single features; latency beside `stock`; the schedules
         beside other kernels; what offsets cost in kernels; introduction and planning against the
-        size of a program.
+        size of a program; how the cases end.
 
     Raises
     ------
@@ -75,6 +76,8 @@ def measure(folder, target="llvm", parts=None, supersedes=None):
     _check_folder(Path(folder))
     if supersedes is not None:
         store.load(supersedes, folder)
+    if "cases" in parts:
+        _check_checkout()
     for part in parts:
         record = PARTS[part](target)
         if record.rows:
@@ -150,6 +153,26 @@ def _scaling(target):
     return Record(kind="scaling", provenance=provenance(target=target), rows=rows)
 
 
+def _cases(target):
+    from .measure.cases import case_rows, suite
+
+    found = suite()
+    facts = provenance(target=target)
+    facts["cases"] = {
+        name: {"file": path.name, "note": case.note, "options": case.options}
+        for name, (path, case) in found.cases.items()
+    }
+    rows = case_rows(found, target) if _is_llvm(target) else []
+    return Record(kind="cases", provenance=facts, rows=rows)
+
+
+def _check_checkout():
+    """Refuse the cases where there are none, before an hour is spent on other parts."""
+    from .measure.cases import files_of
+
+    files_of()
+
+
 def _is_llvm(target):
     return resolve_target(target).kind.name == "llvm"
 
@@ -162,6 +185,7 @@ PARTS = {
     "schedules": _schedules,
     "offsets": _offsets,
     "scaling": _scaling,
+    "cases": _cases,
 }
 
 
@@ -178,9 +202,33 @@ def kernel_rows():
     return rows
 
 
-def wrong_rows(record):
-    """The rows whose result is wrong; those that did not run to their end have none."""
-    return [row for row in record.rows if row.get("ran", True) and row.get("correct") is False]
+def complaint(record):
+    """What to say of a record where rows are wrong that should not be.
+
+    Rows that did not run to their end have no result that could be wrong. Rows of `cases` may end
+    in any way that `tests/known_faults.py` has a reason for.
+
+    Parameters
+    ----------
+    record : Record
+
+    Returns
+    -------
+    str or None
+    """
+    if record.kind == "cases":
+        bad, what = [row for row in record.rows if _unexplained(row)], "no reason for how it ended"
+    else:
+        bad, what = [row for row in record.rows if _wrong(row)], "a wrong result"
+    return f"{len(bad)} {'row has' if len(bad) == 1 else 'rows have'} {what}" if bad else None
+
+
+def _wrong(row):
+    return row.get("ran", True) and row.get("correct") is False
+
+
+def _unexplained(row):
+    return row["status"] != "right" and row["reason"] is None
 
 
 def described(record):
@@ -194,7 +242,12 @@ def described(record):
     -------
     str
     """
-    return f"{_headline(record)}\n{made_with(record.provenance)}\n\n{table_text(record.table())}"
+    parts = [f"{_headline(record)}\n{made_with(record.provenance)}"]
+    if record.kind == "cases":
+        parts += [table_text(case_table(record)), case_legend(record)]
+    else:
+        parts.append(table_text(record.table()))
+    return "\n\n".join(parts)
 
 
 def made_with(facts):

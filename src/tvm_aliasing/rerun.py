@@ -9,7 +9,7 @@ from .rerun_kinds import KINDS
 #: Figures that the number of worker threads is a factor of.
 OF_THREADS = ("peak", "workspace", "live_bound")
 #: What decides whatever the machine.
-EXACT = ("ran", "correct", "kernels", "rewritten")
+EXACT = ("ran", "correct", "kernels", "rewritten", "status")
 
 
 def rerun(record):
@@ -50,14 +50,16 @@ def rerun(record):
         _differences(*pair) + (_apart(kind, *pair) if decides else [])
         for pair in zip(record.rows, rows)
     ]
-    notes = [*kind.notes, *_notes(then, now, decides)]
+    notes = [*kind.notes, *_versions(then, now)]
+    if kind.figures:
+        notes += _machines(then, now, decides)
     names = [_name(record, kind, row) for row in record.rows]
+    table = [table_text(_table(kind, record.rows, rows, names, found)), ""] if kind.figures else []
     text = [
         f"{record.id} again, with",
         made_with(now),
         "",
-        table_text(_table(kind, record.rows, rows, names, found)),
-        "",
+        *table,
         *notes,
         *(f"{name} differs: {'; '.join(said)}" for name, said in zip(names, found) if said),
         f"{sum(map(bool, found))} of {len(rows)} rows differ from {record.id}",
@@ -143,13 +145,18 @@ def _name(record, kind, row):
     return " ".join(told)
 
 
-def _notes(then, now, decides):
-    """What the reader has to know of the two machines."""
-    notes = [
+def _versions(then, now):
+    """The versions in which the two differ."""
+    return [
         f"{fact}: {then[fact]} in the record, {now[fact]} here"
         for fact in ("tvm", "tvm_ffi")
         if then[fact] != now[fact]
     ]
+
+
+def _machines(then, now, decides):
+    """What the reader has to know of the two machines."""
+    notes = []
     if then["threads"] != now["threads"]:
         notes.append(
             f"{', '.join(OF_THREADS)} depend on the number of threads and are not compared: it was"

@@ -13,6 +13,9 @@ from .subjects import find_subject
 #: Two figures of `scaling` are alike up to this factor.
 FACTOR = 1.5
 
+#: What tells a row of `cases` apart.
+CASE_KEYS = ("case", "approach", "planner", "fused", "target")
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -63,6 +66,9 @@ class Kind:
         From a row to a dict of name to `Interval` or `Limited`.
     notes : tuple of str
         What the reader of a rerun has to know.
+    figures : bool
+        Whether there are figures, in which the machine has a part; of a kind without them only the
+        rows that differ are shown.
     """
 
     again: Callable
@@ -70,6 +76,7 @@ class Kind:
     point: Callable
     timed: Callable
     notes: tuple = ()
+    figures: bool = True
 
 
 def _builds_again(rows, budget):
@@ -117,6 +124,17 @@ def _scaling_again(rows, _budget):
     sizes = sorted(times)
     new = scaling_rows(rows[0]["target"], sizes, [times[size] for size in sizes])
     return _matched(rows, list(new), ("program", "approach", "planner", "bindings"))
+
+
+def _cases_again(rows, _budget):
+    """The cases of the rows run again; those that are gone are left out."""
+    from .measure.cases import run_rows, suite
+
+    if not rows:
+        return []
+    found = suite()
+    there = [row for row in rows if row["case"] in found.cases]
+    return _matched(rows, run_rows(found, there), CASE_KEYS)
 
 
 def _matched(rows, new, keys):
@@ -175,5 +193,12 @@ KINDS = {
             f"seconds are not compared: a share or ratio differs across its limit, or by more than"
             f" a factor of {FACTOR}",
         ),
+    ),
+    "cases": Kind(
+        again=_cases_again,
+        keys=CASE_KEYS,
+        point=lambda row: None,
+        timed=lambda row: {},
+        figures=False,
     ),
 }
