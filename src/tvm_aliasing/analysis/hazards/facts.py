@@ -1,0 +1,119 @@
+"""What is known of one Relax function before it is checked, and of which stage it is."""
+
+from functools import cached_property
+
+from tvm import relax, tirx
+
+from ...attributes import DONATED, SOURCE_ALIAS
+from ..alias_classes import AliasClasses
+from ..bindings import bindings_of, callee_of, operator_of
+from ..externs import declared_aliases
+from ..operators import BYTELESS_PACKED, IN_STORAGE, STORAGES, VM_ONLY
+from ..places import roots_of
+from ..size_bounds import SizeBounds
+from .storage_bytes import StorageBytes
+
+
+class Facts:
+    """One function of a module, with the alias classes that all checks share.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    name : str
+    function : tvm.relax.Function
+    donated : frozenset of str
+        Parameters that it may overwrite, besides those of its attribute `ta.donated`.
+    policy : str
+        The output policy that it heeds.
+    flat_scopes : frozenset of str
+        Memory scopes in which a reshape leaves every byte in its place.
+    others : dict of GlobalVar to Facts
+        Those of every function of the module, this one too.
+    trusting : bool
+        Whether packed functions are taken to return memory of their own.
+
+    Attributes
+    ----------
+    lowered : bool
+        Whether it is what the virtual machine runs: there are no renamings left.
+    planned : bool
+        Whether its kernels are called with their outputs.
+    elided : bool
+        Whether `relax.reshape` is a view. Before that it means a value.
+    """
+
+    def __init__(self, mod, name, function, donated, policy, flat_scopes, others, trusting=False):
+        self.mod, self.name, self.function = mod, name, function
+        self.policy, self.flat_scopes, self.others = policy, flat_scopes, others
+        self._options = donated, policy, flat_scopes
+        attrs = function.attrs or {}
+        self.donated = donated | set(attrs.get(DONATED, ()))
+        self.lowered, self.planned = _stage(mod, function)
+        self.planned = self.planned or bool(attrs.get("relax.force_pure", 0))
+        self.elided = self.planned or SOURCE_ALIAS in attrs
+        self.trusting = trusting
+        self.classes = AliasClasses(mod, function, elided=self.elided, trusting=trusting)
+        self.written = None  # what `effects.written_by` finds
+        self.bytes = StorageBytes(self.classes, SizeBounds(function), self.lowered)
+
+    @cached_property
+    def undeclared_calls(self):
+        """Pairs of a packed function that may return an argument, and the variable of its result.
+
+        Operators that the virtual machine calls as packed functions are none.
+        """
+        declared, found = declared_aliases(self.function), []
+        for binding in bindings_of(self.function.body):
+            value = binding.value
+            if not isinstance(value, relax.Call) or operator_of(value) not in (
+                None,
+                "relax.call_pure_packed",
+            ):
+                continue
+            packed = value.op if operator_of(value) is None else value.args[0]
+            name = packed.global_symbol if isinstance(packed, relax.ExternFunc) else None
+            known = name is None or declared.get(name, "may") != "may"
+            if not known and roots_of(self.classes.places[binding.var]):
+                found.append((name, binding.var))
+        return found
+
+    @cached_property
+    def trustful(self):
+        """The same where packed functions return memory of their own."""
+        if not self.undeclared_calls:
+            return self
+        donated, policy, flat_scopes = self._options
+        return Facts(
+            self.mod, self.name, self.function, donated, policy, flat_scopes, self.others, True
+        )
+
+    def label(self, var):
+        """How messages name a variable."""
+        return f"{self.name}.{var.name}"
+
+    def is_donated(self, root):
+        """Whether a root is a parameter that the function may overwrite."""
+        return root.kind == "param" and self.function.params[root.site[0]].name in self.donated
+
+    def may_write_to(self, root):
+        """Whether the function may overwrite a storage."""
+        return root.kind == "fresh" or self.is_donated(root)
+
+
+def _stage(mod, function):
+    """Whether a function is lowered to what the virtual machine runs, and whether it is planned."""
+    planned = False
+    for binding in bindings_of(function.body):
+        value = binding.value
+        operator = operator_of(value)
+        if operator in VM_ONLY:
+            return True, True
+        if isinstance(value, relax.Call) and isinstance(value.op, relax.ExternFunc):
+            if value.op.global_symbol in BYTELESS_PACKED:
+                return True, True
+        elif operator in (*STORAGES, *IN_STORAGE):
+            planned = True
+        elif isinstance(callee_of(value, mod), tirx.PrimFunc):
+            planned = True
+    return False, planned

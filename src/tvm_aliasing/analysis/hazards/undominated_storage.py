@@ -1,0 +1,59 @@
+"""Storages that are used where they may not be there: kind `undominated-storage`."""
+
+from tvm import relax
+
+from ..bindings import bindings_of, operands, operator_of
+from ..operators import STORAGES
+from .hazard import Found, Hazard
+
+
+def undominated_storages(facts):
+    """Find uses of a storage on a path on which it was not allocated before.
+
+    Parameters
+    ----------
+    facts : Facts
+
+    Returns
+    -------
+    list of Found
+        At the first binding that uses it in a branch.
+    """
+    storages = {
+        binding.var
+        for binding in bindings_of(facts.function.body)
+        if operator_of(binding.value) in STORAGES
+    }
+    found = {}
+    if storages:
+        _visit(facts.function.body, storages, set(), found, ())
+    return [
+        Found(var, ("undominated-storage", storage, path), _hazard(facts, storage, var))
+        for (storage, path), var in found.items()
+    ]
+
+
+def _visit(body, storages, there, found, path):
+    """Walk a body where some of the storages are `there`."""
+    for block in body.blocks:
+        for binding in block.bindings[:]:
+            value = binding.value
+            if isinstance(value, relax.If):
+                branches = value.true_branch, value.false_branch
+                for taken, branch in enumerate(branches):
+                    _visit(branch, storages, set(there), found, (*path, binding.var, taken))
+                continue
+            for used in operands(value):
+                if used in storages and used not in there:
+                    found.setdefault((used, path), binding.var)
+            if binding.var in storages:
+                there.add(binding.var)
+
+
+def _hazard(facts, storage, var):
+    storage, used = facts.label(storage), facts.label(var)
+    message = (
+        f"{used} is given a place in {storage}, which is not allocated on every path that leads "
+        f"there: allocate {storage} before the paths part, or a storage of its own for each"
+    )
+    return Hazard("undominated-storage", (storage, used), message)
