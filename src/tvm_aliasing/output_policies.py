@@ -22,15 +22,22 @@ def policies(mod, policy):
     One that is called within the module keeps to `copy`. What its results lie in would be live in
     the caller, which has not decided so and may need but a part of it, or need it only briefly.
     """
-    functions = {
-        name: function
+    called = called_functions(mod)
+    return {
+        name: "copy" if name in called else policy
         for name, function in mod.functions_items()
         if isinstance(function, relax.Function)
     }
-    called = {
-        name for function in functions.values() for name in relax.analysis.all_global_vars(function)
+
+
+def called_functions(mod):
+    """The names of what Relax functions of a module call in it, kernels too."""
+    return {
+        name
+        for _, function in mod.functions_items()
+        if isinstance(function, relax.Function)
+        for name in relax.analysis.all_global_vars(function)
     }
-    return {name: "copy" if name in called else policy for name in functions}
 
 
 def undeclared(outputs, policy, declared, is_donated):

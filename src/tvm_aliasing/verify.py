@@ -20,7 +20,7 @@ from .analysis.offsets import known_offsets
 from .backends import backend_of, resolve_target
 from .errors import InputError
 from .options import check_choice
-from .output_policies import policies
+from .output_policies import called_functions, policies
 
 #: Where nothing says which target: the memory that is flat on each.
 _FLAT = frozenset({"global"})
@@ -97,10 +97,19 @@ def _donated(mod, entry, donate):
 
 def _facts(mod, entry, donated, outputs, flat_scopes):
     """The `Facts` of each Relax function."""
-    found = {}
+    found, called = {}, called_functions(mod)
     for name, policy in policies(mod, outputs).items():
-        given_up = donated if name.name_hint == entry else frozenset()
-        found[name] = Facts(mod, name.name_hint, mod[name], given_up, policy, flat_scopes, found)
+        is_entry = name.name_hint == entry
+        found[name] = Facts(
+            mod,
+            name.name_hint,
+            mod[name],
+            donated=donated if is_entry else frozenset(),
+            policy=policy,
+            flat_scopes=flat_scopes,
+            inner=name in called and not is_entry,
+            others=found,
+        )
     return found
 
 

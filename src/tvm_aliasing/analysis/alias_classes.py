@@ -15,7 +15,7 @@ from tvm import ir, relax, tirx
 from .bindings import bindings_of, callee_of, is_call, operator_of
 from .externs import declared_aliases
 from .flat_memory import memory_scope
-from .operators import AT_ZERO, ELIDED, EXTERN_CALLS, IN_PLACE, VIEWS
+from .operators import AT_ZERO, ELIDED, EXTERN_CALLS, IN_PLACE, TIE, VIEWS
 from .places import anywhere_in, common, fill, join, mapped, roots_of, shaped_as, shifted
 
 
@@ -161,6 +161,8 @@ class AliasClasses:
                 for output, index in enumerate(call.attrs.inplace_indices)
             ]
             return parts if isinstance(call.ty, relax.TupleType) else parts[0]
+        if name == "relax.call_pure_packed" and call.args[0].global_symbol == TIE:
+            return self.of(call.args[1])
         callee = callee_of(call, self._mod)
         if isinstance(callee, relax.Function):
             return self._of_function_call(call, callee)
@@ -182,7 +184,7 @@ class AliasClasses:
         if any(callee.same_as(active) for active in self._active):
             return self._any_argument(call)
         if call.op not in self._summaries:
-            self._summaries[call.op] = AliasClasses(
+            self._summaries[call.op] = type(self)(
                 self._mod,
                 callee,
                 elided=self._elided,

@@ -58,7 +58,9 @@ def uses_of(value, facts):
         return _of_kernel(callee, list(value.args), stored_params(callee))
     if operator in KERNEL_CALLS:
         kernel, arguments = facts.mod[value.args[0]], list(value.args[1])
-        written = [int(i) for i in getattr(value.attrs, "inplace_indices", None) or () if int(i) >= 0]
+        written = [
+            int(i) for i in getattr(value.attrs, "inplace_indices", None) or () if int(i) >= 0
+        ]
         return _of_kernel(kernel, arguments, {*stored_params(kernel), *written})
     if isinstance(callee, relax.Function):
         written = written_by(facts.others[value.op])

@@ -3,6 +3,7 @@
 from ..places import roots_of
 from .hazard import Hazard
 
+
 def with_externs(facts, check):
     """What a check finds, those hazards told apart that are there only because of externs.
 

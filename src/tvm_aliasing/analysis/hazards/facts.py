@@ -1,5 +1,6 @@
 """What is known of one Relax function before it is checked, and of which stage it is."""
 
+import itertools
 from functools import cached_property
 
 from tvm import relax, tirx
@@ -28,6 +29,8 @@ class Facts:
         The output policy that it heeds.
     flat_scopes : frozenset of str
         Memory scopes in which a reshape leaves every byte in its place.
+    inner : bool
+        Whether only functions of the module call it.
     others : dict of GlobalVar to Facts
         Those of every function of the module, this one too.
     trusting : bool
@@ -43,16 +46,16 @@ class Facts:
         Whether `relax.reshape` is a view. Before that it means a value.
     """
 
-    def __init__(self, mod, name, function, donated, policy, flat_scopes, others, trusting=False):
+    def __init__(self, mod, name, function, *, trusting=False, **options):
         self.mod, self.name, self.function = mod, name, function
-        self.policy, self.flat_scopes, self.others = policy, flat_scopes, others
-        self._options = donated, policy, flat_scopes
+        self._options, self.trusting = options, trusting
+        self.policy, self.flat_scopes = options["policy"], options["flat_scopes"]
+        self.inner, self.others = options["inner"], options["others"]
         attrs = function.attrs or {}
-        self.donated = donated | set(attrs.get(DONATED, ()))
+        self.donated = options["donated"] | set(attrs.get(DONATED, ()))
         self.lowered, self.planned = _stage(mod, function)
         self.planned = self.planned or bool(attrs.get("relax.force_pure", 0))
         self.elided = self.planned or SOURCE_ALIAS in attrs
-        self.trusting = trusting
         self.classes = AliasClasses(mod, function, elided=self.elided, trusting=trusting)
         self.written = None  # what `effects.written_by` finds
         self.bytes = StorageBytes(self.classes, SizeBounds(function), self.lowered)
@@ -83,14 +86,22 @@ class Facts:
         """The same where packed functions return memory of their own."""
         if not self.undeclared_calls:
             return self
-        donated, policy, flat_scopes = self._options
-        return Facts(
-            self.mod, self.name, self.function, donated, policy, flat_scopes, self.others, True
-        )
+        return Facts(self.mod, self.name, self.function, trusting=True, **self._options)
 
     def label(self, var):
-        """How messages name a variable."""
-        return f"{self.name}.{var.name}"
+        """How messages name a variable: by its function, and as the printed function has it."""
+        return f"{self.name}.{self._printed.get(var, var.name)}"
+
+    @cached_property
+    def _printed(self):
+        """The names of variables in print: the second of one name gets a number."""
+        found, taken = {}, set()
+        for var in (*self.function.params, *(b.var for b in bindings_of(self.function.body))):
+            numbered = (f"{var.name}_{i}" for i in itertools.count(1))
+            names = itertools.chain([var.name], numbered)
+            found[var] = next(name for name in names if name not in taken)
+            taken.add(found[var])
+        return found
 
     def is_donated(self, root):
         """Whether a root is a parameter that the function may overwrite."""

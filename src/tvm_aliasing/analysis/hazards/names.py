@@ -149,9 +149,7 @@ class State:
     def holds(self, its):
         """Those parts of bytes that hold something: all that the function did not allocate."""
         return [
-            written
-            for written in self.written.get(its.root, {}).values()
-            if overlap(written, its)
+            written for written in self.written.get(its.root, {}).values() if overlap(written, its)
         ]
 
     def note_written(self, its):

@@ -125,4 +125,3 @@ def _in_storage(its):
     if isinstance(its.room, int):
         return its.offset, its.room
     return begin, its.size
-

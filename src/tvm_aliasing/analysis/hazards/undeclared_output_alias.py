@@ -5,6 +5,8 @@ from tvm import relax
 from ...attributes import SOURCE_ALIAS
 from ...output_policies import undeclared
 from ..alias_classes import AliasClasses
+from ..bindings import operator_of
+from ..operators import AT_ZERO, ELIDED, IN_PLACE, VIEWS
 from ..outputs import Outputs
 from ..places import fill
 from .hazard import Found, Hazard
@@ -13,8 +15,11 @@ from .hazard import Found, Hazard
 def undeclared_output_aliases(facts):
     """Find outputs that share storage against the output policy and what the source says.
 
-    The attribute `ta.source_alias` is what the source says. Without it, what the outputs are by
-    renaming alone counts: a parameter, or one variable twice.
+    The attribute `ta.source_alias` is what the source says. Without it, and before planning, when a
+    variable still means a value, what the outputs are by renaming alone counts too: a parameter, or
+    one variable twice.
+
+    A function that only others of the module call is left out: they know what it returns.
 
     Parameters
     ----------
@@ -25,13 +30,12 @@ def undeclared_output_aliases(facts):
     list of Found
         At the end of the function.
     """
+    if facts.inner:
+        return []
     attrs = facts.function.attrs or {}
-    if SOURCE_ALIAS in attrs:
-        declared = set(attrs[SOURCE_ALIAS])
-    else:
-        renamed = Outputs(_Renamings(facts.mod, facts.function, elided=False)).sharing
-        # A constant that a source program returns is a value; planned, it is the caller's to write.
-        declared = {str(s) for s in renamed if s.kind != "constant" or not facts.planned}
+    declared = set(attrs.get(SOURCE_ALIAS, ()))
+    if SOURCE_ALIAS not in attrs or not facts.planned:
+        declared |= _renamed(facts)
     outputs = Outputs(facts.classes)
     names = _names(facts.function.body.body)
     found = {}
@@ -44,10 +48,23 @@ def undeclared_output_aliases(facts):
     ]
 
 
+def _renamed(facts):
+    """How outputs share storage by renaming, as `ta.source_alias` has it.
+
+    Before planning so does the result of a packed function, and a constant: they are values, which
+    are copied where the output policy demands it.
+    """
+    classes = _Renamings(facts.mod, facts.function, elided=False, trusting=facts.planned)
+    found = Outputs(classes).sharing
+    return {str(sharing) for sharing in found if sharing.kind != "constant" or not facts.planned}
+
+
 class _Renamings(AliasClasses):
-    """Alias classes in which every call makes something new."""
+    """Alias classes in which a view, and a result that is written in place, is something new."""
 
     def _of_call(self, call):
+        if operator_of(call) not in (*VIEWS, *ELIDED, *AT_ZERO, *IN_PLACE):
+            return super()._of_call(call)
         site = next(self._sites)
         return fill(call.ty, lambda path: self._root("fresh", (site, *path)))
 
