@@ -11,7 +11,7 @@ from tvm import ir, relax, sym, tirx
 
 from ..values import item_bytes
 from .alias_classes import AliasClasses, Root
-from .bindings import bindings_of, callee_of, is_call, operands, operator_of
+from .bindings import bindings_of, callee_of, operands, operator_of
 from .moves import begins_at_zero
 from .operators import ELIDED, IN_STORAGE, KERNEL_CALLS, VIEWS
 from .places import leaves, roots_of

@@ -17,8 +17,6 @@ from ..operators import (
 )
 from ..writes import handed_on, needed_params, stored_params
 
-_RENAMINGS = (relax.Var, relax.Tuple, relax.TupleGetItem, relax.Function, relax.ShapeExpr)
-
 
 class Use(NamedTuple):
     """An argument of a call.
@@ -47,7 +45,7 @@ def uses_of(value, facts):
     """
     if isinstance(value, relax.If):
         return [Use(value.cond, 0)]
-    if not isinstance(value, relax.Call) or isinstance(value, _RENAMINGS):
+    if not isinstance(value, relax.Call):
         return []
     operator, callee = operator_of(value), callee_of(value, facts.mod)
     if operator in BYTELESS or operator in (*VIEWS, *AT_ZERO):
@@ -58,10 +56,7 @@ def uses_of(value, facts):
         return _of_kernel(callee, list(value.args), stored_params(callee))
     if operator in KERNEL_CALLS:
         kernel, arguments = facts.mod[value.args[0]], list(value.args[1])
-        written = [
-            int(i) for i in getattr(value.attrs, "inplace_indices", None) or () if int(i) >= 0
-        ]
-        return _of_kernel(kernel, arguments, {*stored_params(kernel), *written})
+        return _of_kernel(kernel, arguments, {*stored_params(kernel), *_in_place(value)})
     if isinstance(callee, relax.Function):
         written = written_by(facts.others[value.op])
         return [
@@ -69,12 +64,18 @@ def uses_of(value, facts):
             for i, argument in enumerate(value.args)
         ]
     if operator == "relax.call_inplace_packed":
-        written = {int(i) for i in value.attrs.inplace_indices if int(i) >= 0}
+        written = _in_place(value)
         return [
             Use(argument, i, writes="all" if i in written else None)
             for i, argument in enumerate(value.args[1:])
         ]
     return _of_other(value, operator)
+
+
+def _in_place(call):
+    """The positions of the arguments that a call names as places of its results."""
+    indices = getattr(call.attrs, "inplace_indices", None) or ()
+    return {int(index) for index in indices if int(index) >= 0}
 
 
 def _of_kernel(kernel, arguments, written):
@@ -98,7 +99,7 @@ def _of_other(value, operator):
         return []
     if operator == "relax.call_pure_packed" and value.args[0].global_symbol == TIE:
         return [Use(value.args[1], 0)]
-    outside = (packed and operator is None) or operator in EXTERN_CALLS or operator is None
+    outside = operator is None or operator in EXTERN_CALLS
     # A closure is read with what it has captured.
     read = [value.op] if isinstance(value.op, ir.Var) else []
     return [

@@ -41,9 +41,9 @@ def _as_extern_alias(facts, found):
     result, hazard = facts.label(var), found.hazard
     happens = hazard.message.rpartition(": ")[0]
     message = (
-        f"{result}, the result of {name}, may be an argument of that call, and is treated as memory "
-        f"of its own: {happens}; declare {name} in attribute ta.extern_alias of {facts.name} (fresh "
-        "or arg0, arg1, ...), or plan with its arguments as long-lived as its result"
+        f"{result}, the result of {name}, may be an argument of that call, and is taken for memory "
+        f"of its own: {happens}; declare {name} in attribute ta.extern_alias of {facts.name} "
+        "(fresh, or arg0, arg1, ...), or keep its arguments as long as its result"
     )
     bindings = tuple(dict.fromkeys([result, *hazard.bindings]))
     return found._replace(hazard=Hazard("extern-alias", bindings, message))

@@ -161,3 +161,10 @@ class State:
 
 def _united(some, more):
     return some + tuple(one for one in more if not any(one is known for known in some))
+
+
+def leaves_of(names):
+    """The names of a value's tensors, from left to right."""
+    if isinstance(names, list):
+        return [leaf for field in names for leaf in leaves_of(field)]
+    return [names]

@@ -71,7 +71,7 @@ def _hazard(facts, value, var, alignment):
     if isinstance(value, relax.If):
         call = "the condition of an If"
     message = (
-        f"{named} may begin at a multiple of {alignment} bytes inside its storage, and {call} takes "
-        "it from byte 0 only: copy it first, or let the kernel's buffer declare an element offset"
+        f"{named} may begin at a multiple of {alignment} bytes inside its storage, and {call} "
+        "takes it from byte 0 only: copy it first, or let the kernel's buffer declare an offset"
     )
     return Hazard("offset-abi", (named,), message)

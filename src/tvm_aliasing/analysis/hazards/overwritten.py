@@ -1,18 +1,16 @@
 """Bytes that are overwritten before a value in them is read: kinds `write-live` and `overlap`."""
 
-from dataclasses import replace
+from tvm import relax
 
-from tvm import relax, tirx
-
-from ..bindings import callee_of, operands, operator_of
-from ..in_place import overwritable
-from ..operators import ALLOCATIONS, AT_ZERO, ELIDED, KERNEL_CALLS, STORAGES, VIEWS
+from ..bindings import operator_of
+from ..operators import AT_ZERO, ELIDED, STORAGES, VIEWS
 from ..places import typed_leaves
-from ..writes import loaded_params
 from .effects import uses_of, written_leaves
 from .hazard import Found, Hazard, call_name
-from .names import Mark, Name, State
-from .storage_bytes import are_one, covers, overlap
+from .names import Mark, leaves_of
+from .naming import Names
+from .proved_overlaps import is_proved, overlapping
+from .storage_bytes import covers, overlap
 
 
 def overwritten(facts):
@@ -21,7 +19,8 @@ def overwritten(facts):
     One walk over the function, path by path. A variable stands for what its bytes held when it was
     bound. A write makes every other variable stale that held something there, and the result of the
     call, or a renaming after it, is the new name of those bytes. To read a stale variable is the
-    hazard; a view of one is stale as it is.
+    hazard; a view of one is stale as it is. Once a function is lowered there are no renamings: a
+    write through a tensor, or a view of it, then counts as meant for it.
 
     Parameters
     ----------
@@ -39,21 +38,16 @@ def overwritten(facts):
 
 class _Walk:
     def __init__(self, facts):
-        self._facts, self._classes = facts, facts.classes
-        self._state, self._names = State(), {}
-        self._point = 0
-        self._last_use = _last_uses(facts.function)
-        self._cells = []  # by number the last use of a name in it
-        self._ending = {}  # point -> the names that nothing mentions after it
+        self._facts, self._names = facts, Names(facts)
+        self._here = None  # the variable of the binding that is walked
         self._reported = set()
-        self._binding_var = None
         self.found = []
 
     def run(self):
         for param in self._facts.function.params:
-            self._names[param] = self._named(param, self._classes.places[param], [])
+            self._names.give(param)
         result = self._body(self._facts.function.body)
-        self._binding_var = None
+        self._here = None
         self._read(result, "the return", returns=True)
 
     def _body(self, body):
@@ -61,128 +55,43 @@ class _Walk:
         for block in body.blocks:
             for binding in block.bindings[:]:
                 self._binding(binding)
-        self._point += 1
-        return self._names_of(body.body)
+        self._names.point += 1
+        return self._names.of(body.body)
 
     def _binding(self, binding):
-        self._point += 1
-        here, var, value = self._point, binding.var, binding.value
-        self._binding_var = var
+        names, value = self._names, binding.value
+        names.point += 1
+        self._here = binding.var
         uses = uses_of(value, self._facts)
         for use in uses:
             if use.reads:
-                self._read(self._names_of(use.argument), call_name(value))
+                self._read(names.of(use.argument), call_name(value))
         if isinstance(value, relax.If):
-            sources, how = self._branches(value), "renaming"
-        else:
-            self._check_call(value, uses)
-            sources, how = self._write(value, uses, var)
-        if operator_of(value) not in STORAGES:
-            places = self._classes.places[var]
-            self._names[var] = self._named(var, places, sources, how)
-        if isinstance(value, relax.If):
-            self._state.forget_all_until(self._point)
-        else:
-            self._forget(here)
+            names.give(binding.var, self._branches(value), "renaming")
+            names.state.forget_all_until(names.point)
+            return
+        self._check_call(value, uses)
+        made_in = self._write(value, uses, binding.var)
+        if made_in:
+            names.give(binding.var, made_in)
+        elif operator_of(value) not in STORAGES:
+            names.give(binding.var, *_naming_of(value, uses, names))
+        names.forget()
 
     def _branches(self, value):
         """Walk both branches; the names of what they give."""
-        before = self._state
-        self._state = before.copy()
+        names = self._names
+        before = names.state
+        names.state = before.copy()
         results = [self._body(value.true_branch)]
-        first, self._state = self._state, before
+        first, names.state = names.state, before
         results.append(self._body(value.false_branch))
-        self._state.join(first)
+        names.state.join(first)
         return results
 
-    # Names
-
-    def _names_of(self, expr):
-        """The names of a value: nested as its type is."""
-        if isinstance(expr, relax.Tuple):
-            return [self._names_of(field) for field in expr.fields]
-        if isinstance(expr, relax.TupleGetItem):
-            names = self._names_of(expr.tuple_value)
-            return names[expr.index] if isinstance(names, list) else names
-        return self._names.get(expr) if isinstance(expr, relax.Var) else None
-
-    def _named(self, var, places, sources, how="made"):
-        """Give a variable's tensors their names.
-
-        Parameters
-        ----------
-        var : relax.Var
-        places : places
-        sources : list of names
-            What it may be a view or a renaming of, or was made in.
-        how : str
-            Which of that: `view`, `renaming` or `made`.
-        """
-        tensors = list(typed_leaves(var.ty, places))
-        aligned = [list(_leaves(source)) for source in sources]
-        last_use = self._last_use.get(var, 0)
-        made = []
-        for i, (ty, leaf) in enumerate(tensors):
-            if not leaf or isinstance(ty, relax.ShapeType):
-                made.append(None)
-                continue
-            its_sources = [
-                name
-                for source in aligned
-                for name in (source if len(source) != len(tensors) else source[i : i + 1])
-                if name is not None
-            ]
-            made.append(self._name(var, ty, leaf, its_sources, last_use, how))
-        return _nested(places, iter(made))
-
-    def _name(self, var, ty, leaf, sources, last_use, how):
-        its = self._facts.bytes.of(ty, leaf)
-        content = []
-        for part in its:
-            made = self._classes.binding_of.get(part.root)
-            allocated = made is not None and operator_of(made.value) in ALLOCATIONS
-            content += self._state.holds(part) if allocated else [part]
-        name = Name(var, its, *self._cell(sources, last_use, how), last_use, empty=not content)
-        marks = [mark for source in sources for mark in self._inherited(source, its, how)]
-        if last_use >= self._point:
-            self._state.hold(name, content, marks)
-            self._ending.setdefault(last_use, []).append(name)
-        return name
-
-    def _cell(self, sources, last_use, how):
-        """The cell of a new name, and all that a write through it is meant for."""
-        its = {source.cell for source in sources}
-        if how == "view" or len(its) != 1:
-            its = {len(self._cells)}
-            self._cells.append(last_use)
-        (cell,) = its
-        self._cells[cell] = max(self._cells[cell], last_use)
-        # Nothing mentions the others any more.
-        above = {cell for source in sources for cell in source.cells}
-        return cell, frozenset(c for c in {cell, *above} if self._cells[c] >= self._point)
-
-    def _inherited(self, source, its, how):
-        """What a view or a renaming of a name takes over from it."""
-        state = self._state
-        marks = state.marks.get(source, ())
-        if how == "made":
-            return []
-        if how == "view":
-            lost = [mark for mark in marks if any(overlap(mark.bytes, part) for part in its)]
-            return [replace(mark, renews=False) for mark in lost]
-        if source in state.renamed_next:  # from now on this is the name of what was written
-            state.mark(source, state.renamed_next.pop(source))
-        return [mark for mark in marks if not mark.renews]
-
-    def _forget(self, point):
-        for name in self._ending.pop(point, ()):
-            self._state.forget(name)
-
-    # Reads and writes
-
     def _read(self, names, reader, returns=False):
-        for name in _leaves(names):
-            for mark in self._state.marks.get(name, ()):
+        for name in leaves_of(names):
+            for mark in self._names.state.marks.get(name, ()):
                 if not (returns and mark.renews and self._is_update(name)):
                     self._report(mark, name, reader)
 
@@ -194,61 +103,49 @@ class _Walk:
         facts = self._facts
         return facts.planned or any(facts.is_donated(part.root) for part in name.bytes)
 
+    # Writes
+
     def _write(self, value, uses, var):
-        """Do what a call writes; what its result is another name of, and how."""
-        if not uses:
-            return self._renamed(value)
-        results = list(typed_leaves(var.ty, self._classes.places[var]))
-        result_roots = {root for _, leaf in results for root in leaf}
-        sources = []
+        """Do what a call writes; for each of its results the name that it was written through."""
+        results = [leaf for _, leaf in typed_leaves(var.ty, self._facts.classes.places[var])]
+        result_roots = {root for leaf in results for root in leaf}
+        targets = []
         for use in uses:
-            if use.writes is None:
-                continue
-            for name, written in self._targets(use):
+            for name in self._targets(use):
                 renamed = any(part.root in result_roots for part in name.bytes)
                 self._write_through(name, call_name(value), renamed, use.reads)
-                if renamed:
-                    sources.append(name)
-        # Each result is the new name of what it lies in.
-        return [[_lies_in(leaf, sources) for _, leaf in results]] if sources else [], "made"
-
-    def _renamed(self, value):
-        """What a view or a renaming is of, and which of both it is."""
-        if not isinstance(value, relax.Call):
-            return [self._names_of(value)], "renaming"
-        if operator_of(value) in (*VIEWS, *AT_ZERO, *ELIDED):
-            return [self._names_of(value.args[0])], "view"
-        return [], "made"
+                targets += [name] if renamed else []
+        return [[_lies_in(leaf, targets) for leaf in results]] if targets else []
 
     def _targets(self, use):
-        """The names that a use writes, each with its places."""
-        names = list(_leaves(self._names_of(use.argument)))
-        leaves = list(_with_paths(self._classes.of(use.argument)))
-        for name, (path, leaf) in zip(names, leaves):
+        """The names that a use writes."""
+        if use.writes is None:
+            return
+        names = leaves_of(self._names.of(use.argument))
+        for name, (path, leaf) in zip(names, _with_paths(self._facts.classes.of(use.argument))):
             if name is None:
                 continue
-            empty = use.writes == "empty" and not self._state.content.get(name, name.bytes)
-            if empty or any(True for _ in written_leaves(leaf, use.writes, path)):
-                yield name, leaf
+            content = self._names.state.content.get(name, name.bytes)
+            is_empty = use.writes == "empty" and not content
+            if is_empty or list(written_leaves(leaf, use.writes, path)):
+                yield name
 
     def _write_through(self, target, writer, renamed, reads):
-        facts, state = self._facts, self._state
+        state = self._names.state
         for written in target.bytes:
             for name in list(state.held.get(written.base, ())):
-                if not any(overlap(written, part) for part in name.bytes):
-                    continue
-                self._meet(name, target, written, writer, renamed, reads)
+                if any(overlap(written, part) for part in name.bytes):
+                    self._meet(name, target, written, writer, renamed, reads)
             state.note_written(written)
-        if facts.lowered or target.empty:
+        if self._facts.lowered or target.empty:
             state.marks.pop(target, None)  # it stands for what is written now
 
     def _meet(self, name, target, written, writer, renamed, reads):
         """What a write does to a name whose bytes it overlaps."""
-        state = self._state
-        content = [piece for piece in state.content[name] if overlap(written, piece)]
+        state = self._names.state
         same_root = any(part.root == written.root for part in name.bytes)
         meant = name.cell in target.cells
-        if not content:
+        if not any(overlap(written, piece) for piece in state.content[name]):
             if same_root:
                 state.gain(name, written)
             return
@@ -256,7 +153,7 @@ class _Walk:
             state.gain(name, written)
             return
         mark = Mark(
-            self._point,
+            self._names.point,
             writer,
             target.var,
             name,
@@ -277,59 +174,23 @@ class _Walk:
         """
         return self._facts.planned and not reads and not any(covers(written, p) for p in name.bytes)
 
-    # Within one call
-
     def _check_call(self, value, uses):
-        """A place that overlaps another argument: only where the kernel reads that first."""
-        for use in uses:
-            if use.writes is None:
-                continue
-            for target, _ in self._targets(use):
-                for other in uses:
-                    if other is not use:
-                        self._check_pair(value, use, target, other)
-
-    def _check_pair(self, value, use, target, other):
-        for name in _leaves(self._names_of(other.argument)):
-            if name is None:
-                continue
-            pairs = [
-                (one, another)
-                for one in target.bytes
-                for another in name.bytes
-                if overlap(one, another)
-            ]
-            if pairs and not self._is_proved(value, use, other, pairs):
-                across = all(one.root != another.root for one, another in pairs)
-                self._report_pair(value, target, name, across)
-
-    def _is_proved(self, value, use, other, pairs):
-        kernel = self._kernel(value)
-        if kernel is None:
-            return False
-        touched = {*loaded_params(kernel)}
-        if other.position not in touched and other.writes is None:
-            return True
-        over = other.position in overwritable(kernel).get(use.position, ())
-        return over and len(pairs) == 1 and are_one(*pairs[0])
-
-    def _kernel(self, value):
-        if operator_of(value) in KERNEL_CALLS:
-            return self._facts.mod[value.args[0]]
-        callee = callee_of(value, self._facts.mod)
-        return callee if isinstance(callee, tirx.PrimFunc) else None
+        """Check that what a call writes overlaps no other argument in a way that is not proved."""
+        pairs_of_uses = ((use, other) for use in uses for other in uses if other is not use)
+        for use, other in pairs_of_uses:
+            for target in self._targets(use):
+                for name in filter(None, leaves_of(self._names.of(other.argument))):
+                    pairs = overlapping(target, name)
+                    if pairs and not is_proved(value, self._facts.mod, use, other, pairs):
+                        across = all(one.root != two.root for one, two in pairs)
+                        self._report_pair(value, target, name, across)
 
     # Reports
 
     def _report(self, mark, name, reader):
-        kind = "overlap" if mark.across else "write-live"
-        roots = frozenset(part.root for part in mark.victim.bytes)
-        if (mark.point, roots) in self._reported:
-            return
-        self._reported.add((mark.point, roots))
         label = self._facts.label
         target, victim, read = label(mark.target), label(mark.victim.var), label(name.var)
-        said = f"{read}" if read == victim else f"{read}, which holds what {victim} did,"
+        said = read if read == victim else f"{read}, which holds what {victim} did,"
         if mark.across:
             message = (
                 f"{target} and {victim} overlap in one storage, and {mark.writer} writes {target} "
@@ -340,35 +201,38 @@ class _Walk:
                 f"{mark.writer} overwrites {victim} through {target} before {reader} reads {said}: "
                 "read it before the write, or give the result bytes of its own"
             )
-        bindings = tuple(dict.fromkeys([target, victim, read]))
-        key = kind, mark.point, mark.victim.var
-        self.found.append(Found(self._binding_var, key, Hazard(kind, bindings, message), roots))
+        self._note(mark.across, mark.point, mark.victim, (target, victim, read), message)
 
     def _report_pair(self, value, target, name, across):
-        kind = "overlap" if across else "write-live"
-        roots = frozenset(part.root for part in name.bytes)
-        if (self._point, roots) in self._reported:
-            return
-        self._reported.add((self._point, roots))
-        label = self._facts.label
+        written, other = self._facts.label(target.var), self._facts.label(name.var)
         message = (
-            f"{call_name(value)} writes {label(target.var)} over {label(name.var)}, and is not "
-            "proved to read each byte of that before: give the result bytes of its own"
+            f"{call_name(value)} writes {written} over {other}, and is not proved to read each "
+            "byte of that before: give the result bytes of its own"
         )
-        bindings = tuple(dict.fromkeys([label(target.var), label(name.var)]))
-        key = kind, self._point, name.var
-        self.found.append(Found(self._binding_var, key, Hazard(kind, bindings, message), roots))
+        self._note(across, self._names.point, name, (written, other), message)
+
+    def _note(self, across, point, victim, names, message):
+        """Note a hazard, the first that a write does to what lies in some storages."""
+        roots = frozenset(part.root for part in victim.bytes)
+        if (point, roots) not in self._reported:
+            self._reported.add((point, roots))
+            kind = "overlap" if across else "write-live"
+            hazard = Hazard(kind, tuple(dict.fromkeys(names)), message)
+            self.found.append(Found(self._here, (kind, point, victim.var), hazard, roots))
+
+
+def _naming_of(value, uses, names):
+    """What a binding's value is a view or a renaming of, and which of both it is."""
+    if not isinstance(value, relax.Call):
+        return [names.of(value)], "renaming"
+    if not uses and operator_of(value) in (*VIEWS, *AT_ZERO, *ELIDED):
+        return [names.of(value.args[0])], "view"
+    return [], "made"
 
 
 def _lies_in(leaf, names):
     """The first of several names whose bytes a tensor's places may lie in."""
     return next((name for name in names if any(its.root in leaf for its in name.bytes)), None)
-
-
-def _leaves(names):
-    if isinstance(names, list):
-        return [leaf for field in names for leaf in _leaves(field)]
-    return [names]
 
 
 def _with_paths(places, path=()):
@@ -377,33 +241,3 @@ def _with_paths(places, path=()):
             yield from _with_paths(field, (*path, i))
     else:
         yield path, places
-
-
-def _nested(places, made):
-    """Names in the form of places."""
-    if isinstance(places, list):
-        return [_nested(field, made) for field in places]
-    return next(made)
-
-
-def _last_uses(function):
-    """The last point that mentions each variable, counted as the walk does."""
-    found, point = {}, 0
-
-    def visit(body):
-        nonlocal point
-        for block in body.blocks:
-            for binding in block.bindings[:]:
-                point += 1
-                value = binding.value
-                if isinstance(value, relax.If):
-                    found.update(dict.fromkeys(operands(value.cond), point))
-                    visit(value.true_branch)
-                    visit(value.false_branch)
-                else:
-                    found.update(dict.fromkeys(operands(value), point))
-        point += 1
-        found.update(dict.fromkeys(operands(body.body), point))
-
-    visit(function.body)
-    return found
