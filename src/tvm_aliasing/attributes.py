@@ -11,7 +11,8 @@ VIEW_OF = "ta.view_of"
 #: output's position, as a word, to a list of those of the inputs.
 MAY_OVERWRITE = "ta.may_overwrite"
 
-#: On a Relax function: which of its outputs the source program itself makes share storage.
+#: On a Relax function: which of its outputs the source program itself makes share storage. Empty
+#: where none does; without it the front has not seen the function.
 SOURCE_ALIAS = "ta.source_alias"
 
 #: On a Relax function: the names of the parameters whose storage it may overwrite.
