@@ -18,7 +18,9 @@ OWN_PLANNERS = [("copy", "token"), ("k0", "token"), ("alias", "token"), ("alias"
 def test_each_approach_ends_as_listed(case, approach):
     ends = {end: names for end, names in known_faults.FAULTS[case].items() if end != "why"}
     expected = next((end for end, names in ends.items() if approach in names), "ok")
-    status, detail = ta.run_isolated(known_faults.__file__, case, approach, planner="tvm")
+    status, detail = ta.run_isolated(
+        known_faults.__file__, case, approach, planner="tvm", verify=False
+    )
     assert status == expected, detail
 
 
