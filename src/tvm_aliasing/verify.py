@@ -3,7 +3,6 @@
 import tvm
 from tvm import relax
 
-from .analysis.bindings import bindings_of
 from .analysis.externs import check_declared_aliases
 from .analysis.hazards.extern_alias import with_externs
 from .analysis.hazards.facts import Facts
@@ -125,7 +124,7 @@ def _hazards(facts, offsets):
     ]
     if facts.planned:
         found += [*noalias_overlaps(facts.trustful), *offset_abi(facts, offsets)]
-    points = {b.var: i for i, b in enumerate(bindings_of(facts.function.body))}
+    points = {b.var: i for i, b in enumerate(facts.bindings)}
     last = len(points)
 
     def order(one):

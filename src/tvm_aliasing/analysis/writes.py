@@ -36,7 +36,7 @@ def stored_params(kernel):
 @lru_cache(maxsize=1024)
 def loaded_params(kernel):
     """The positions of the parameters that a kernel loads from, or whose pointer it hands on."""
-    loaded = handed_on(kernel)
+    loaded = set(handed_on(kernel))
     tvm_ffi.structural_walk(kernel.body, (ir.TensorLoad, lambda load: loaded.add(load.source)))
     return tuple(i for i, param in enumerate(kernel.params) if param in loaded)
 
@@ -56,6 +56,7 @@ def needed_params(kernel):
     return tuple(i for i in stored_params(kernel) if kernel.params[i] in needed)
 
 
+@lru_cache(maxsize=1024)
 def handed_on(kernel):
     """The buffers whose pointer a kernel hands on, as sorting does: a set of variables."""
     found = set()
@@ -65,4 +66,4 @@ def handed_on(kernel):
             found.add(call.args[0])
 
     tvm_ffi.structural_walk(kernel.body, (ir.Call, see))
-    return found
+    return frozenset(found)

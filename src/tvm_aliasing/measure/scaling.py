@@ -29,7 +29,7 @@ SIZES = (1_000, 10_000)
 #: Times that each is done at those sizes; the medians count.
 REPETITIONS = (5, 3)
 
-#: The part of a build that introduction and planning are meant to take at most, and so verification.
+#: The part of a build that introduction and planning are meant to take at most, and verification.
 SHARE_LIMIT = 0.10
 #: How many times as long they are meant to take at most in the larger program.
 RATIO_LIMIT = 15
@@ -105,10 +105,11 @@ def _seconds_taken(mod, name, options):
     """Seconds of each part on a module that has gone through the front."""
     stages = approach(name).stages(options)
     schedules = options.schedules.info.name
+    planning = PLANNERS[options.planner], AcceptOverlaps, AcceptOffsets
     watch = _Stopwatch(
         {
             "introduction": {p.info.name for p in stages["introduced"]} - {schedules},
-            "planning": {p().info.name for p in (PLANNERS[options.planner], AcceptOverlaps, AcceptOffsets)},
+            "planning": {made().info.name for made in planning},
         }
     )
     moves.cache_clear()  # as in a build of its own

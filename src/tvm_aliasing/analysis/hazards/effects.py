@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tvm import ir, relax, tirx
 
-from ..bindings import bindings_of, callee_of, operands, operator_of
+from ..bindings import callee_of, operands, operator_of
 from ..operators import (
     AT_ZERO,
     BYTELESS,
@@ -26,23 +26,46 @@ class Use(NamedTuple):
     argument : relax.Expr
     position : int
         Among the parameters of the callee, or the arguments of another call.
-    reads : bool
     writes : str or None
         `all`: every tensor in it. `empty`: those that hold nothing yet, which is how a function
         outside the module is given a place for its result. A tuple: the tensors at these paths.
+    kernel : tvm.tirx.PrimFunc or None
+        The callee, where that is one.
     """
 
     argument: relax.Expr
     position: int
-    reads: bool = True
     writes: str | tuple | None = None
+    kernel: tirx.PrimFunc | None = None
+
+    @property
+    def reads(self):
+        """Whether what the argument holds before the call may be read."""
+        if self.kernel is None or self.writes != "all":
+            return True
+        return self.position in needed_params(self.kernel)
 
 
-def uses_of(value, facts):
+def uses_of(binding, facts):
     """The uses of a binding's value; of an `If` those of its condition.
 
     Views and renamings are none: they only give a name to bytes.
+
+    Parameters
+    ----------
+    binding : relax.Binding
+    facts : Facts
+
+    Returns
+    -------
+    list of Use
     """
+    if binding.var not in facts.uses:
+        facts.uses[binding.var] = _uses_of(binding.value, facts)
+    return facts.uses[binding.var]
+
+
+def _uses_of(value, facts):
     if isinstance(value, relax.If):
         return [Use(value.cond, 0)]
     if not isinstance(value, relax.Call):
@@ -84,11 +107,9 @@ def _of_kernel(kernel, arguments, written):
     for i, argument in enumerate(arguments):
         if not isinstance(argument.ty, relax.TensorType):
             continue
-        if i in written:
-            found.append(Use(argument, i, reads=i in needed_params(kernel), writes="all"))
-        else:
-            handed = i < len(kernel.params) and kernel.params[i] in pointers
-            found.append(Use(argument, i, writes="empty" if handed else None))
+        handed = bool(pointers) and kernel.params[i] in pointers
+        writes = "all" if i in written else "empty" if handed else None
+        found.append(Use(argument, i, writes, kernel))
     return found
 
 
@@ -124,8 +145,8 @@ def written_by(facts):
         facts.written = frozenset()  # what a recursive call sees
         facts.written = frozenset(
             root.site
-            for binding in bindings_of(facts.function.body)
-            for use in uses_of(binding.value, facts)
+            for binding in facts.bindings
+            for use in uses_of(binding, facts)
             for leaf in written_leaves(facts.classes.of(use.argument), use.writes)
             for root in leaf
             if root.kind == "param"

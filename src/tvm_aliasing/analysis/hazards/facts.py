@@ -38,6 +38,8 @@ class Facts:
 
     Attributes
     ----------
+    bindings : list of Binding
+        In order, those of branches after the `If` around them.
     lowered : bool
         Whether it is what the virtual machine runs: there are no renamings left.
     planned : bool
@@ -53,11 +55,12 @@ class Facts:
         self.inner, self.others = options["inner"], options["others"]
         attrs = function.attrs or {}
         self.donated = options["donated"] | set(attrs.get(DONATED, ()))
-        self.lowered, self.planned = _stage(mod, function)
+        self.bindings = list(bindings_of(function.body))
+        self.lowered, self.planned = _stage(mod, self.bindings)
         self.planned = self.planned or bool(attrs.get("relax.force_pure", 0))
         self.elided = self.planned or SOURCE_ALIAS in attrs
         self.classes = AliasClasses(mod, function, elided=self.elided, trusting=trusting)
-        self.written = None  # what `effects.written_by` finds
+        self.uses, self.written = {}, None  # what `effects` finds
         self.bytes = StorageBytes(self.classes, SizeBounds(function), self.lowered)
 
     @cached_property
@@ -67,7 +70,7 @@ class Facts:
         Operators that the virtual machine calls as packed functions are none.
         """
         declared, found = declared_aliases(self.function), []
-        for binding in bindings_of(self.function.body):
+        for binding in self.bindings:
             value = binding.value
             if not isinstance(value, relax.Call) or operator_of(value) not in (
                 None,
@@ -96,7 +99,7 @@ class Facts:
     def _printed(self):
         """The names of variables in print: the second of one name gets a number."""
         found, taken = {}, set()
-        for var in (*self.function.params, *(b.var for b in bindings_of(self.function.body))):
+        for var in (*self.function.params, *(b.var for b in self.bindings)):
             numbered = (f"{var.name}_{i}" for i in itertools.count(1))
             names = itertools.chain([var.name], numbered)
             found[var] = next(name for name in names if name not in taken)
@@ -112,10 +115,10 @@ class Facts:
         return root.kind == "fresh" or self.is_donated(root)
 
 
-def _stage(mod, function):
+def _stage(mod, bindings):
     """Whether a function is lowered to what the virtual machine runs, and whether it is planned."""
     planned = False
-    for binding in bindings_of(function.body):
+    for binding in bindings:
         value = binding.value
         operator = operator_of(value)
         if operator in VM_ONLY:

@@ -3,7 +3,7 @@
 from tvm import relax
 
 from ..alias_classes import memory_of_type
-from ..bindings import bindings_of, operator_of
+from ..bindings import operator_of
 from ..operators import IN_STORAGE
 from .hazard import Found, Hazard
 
@@ -21,7 +21,7 @@ def mixed_storages(facts):
         At the first such tensor of each storage.
     """
     found = {}
-    for binding in bindings_of(facts.function.body):
+    for binding in facts.bindings:
         if operator_of(binding.value) not in IN_STORAGE:
             continue
         for root in facts.classes.of(binding.value.args[0]):

@@ -50,9 +50,10 @@ class Names:
         ----------
         var : relax.Var
         sources : sequence of names
-            What they may be a view or a renaming of, or were made in.
+            What they may be other names of, or were made in.
         how : str
-            Which of that: `view`, `renaming` or `made`.
+            Which of that: `view`; `renaming`, which means what is there now; `field` of a tuple,
+            which means what was there when that was made; `made`.
         """
         places = self._classes.places[var]
         tensors = list(typed_leaves(var.ty, places))
@@ -114,6 +115,8 @@ class Names:
         if how == "view":
             lost = [mark for mark in marks if any(overlap(mark.bytes, part) for part in its)]
             return [replace(mark, renews=False) for mark in lost]
+        if how == "field":
+            return [replace(mark, renews=False) for mark in marks]
         if source in state.renamed_next:  # from now on this is the name of what was written
             state.mark(source, state.renamed_next.pop(source))
         return [mark for mark in marks if not mark.renews]

@@ -2,7 +2,7 @@
 
 from tvm import relax, tirx
 
-from ..bindings import bindings_of, callee_of, operands
+from ..bindings import callee_of, operands
 from ..places import leaves
 from ..writes import written_params
 from .hazard import Found, Hazard
@@ -24,7 +24,7 @@ def noalias_overlaps(facts):
         At the call.
     """
     found = []
-    for binding in bindings_of(facts.function.body):
+    for binding in facts.bindings:
         kernel = callee_of(binding.value, facts.mod)
         if not isinstance(kernel, tirx.PrimFunc) or not _is_marked(kernel):
             continue

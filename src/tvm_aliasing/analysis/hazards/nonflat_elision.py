@@ -3,7 +3,7 @@
 import tvm_ffi
 from tvm import relax
 
-from ..bindings import bindings_of, operator_of
+from ..bindings import operator_of
 from ..flat_memory import memory_scope
 from ..operators import ELIDED, IN_STORAGE, STORAGES, VIEWS
 from .hazard import Found, Hazard
@@ -22,7 +22,7 @@ def nonflat_elisions(facts):
         At the view.
     """
     found = []
-    for binding in bindings_of(facts.function.body):
+    for binding in facts.bindings:
         value, operator = binding.value, operator_of(binding.value)
         viewed = operator in VIEWS or (
             operator in ELIDED and (facts.elided or isinstance(value.op, relax.ExternFunc))

@@ -2,7 +2,7 @@
 
 from tvm import relax, tirx
 
-from ..bindings import bindings_of, callee_of, operands, operator_of
+from ..bindings import callee_of, operands, operator_of
 from ..offsets import read_from_first_byte, takes_offset
 from ..operators import AT_ZERO, BYTELESS, BYTELESS_PACKED
 from ..places import typed_leaves
@@ -28,7 +28,7 @@ def offset_abi(facts, offsets):
     list of Found
     """
     found = []
-    for binding in bindings_of(facts.function.body):
+    for binding in facts.bindings:
         value = binding.value
         kernel = callee_of(value, facts.mod)
         if isinstance(kernel, relax.Function):

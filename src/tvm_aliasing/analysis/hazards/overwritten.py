@@ -48,7 +48,11 @@ class _Walk:
             self._names.give(param)
         result = self._body(self._facts.function.body)
         self._here = None
-        self._read(result, "the return", returns=True)
+        stale = self._stale(result)
+        self._report(
+            [(name, mark) for name, mark in stale if not (mark.renews and self._is_update(name))],
+            "the return",
+        )
 
     def _body(self, body):
         """Walk a body and return the names of its result."""
@@ -62,10 +66,11 @@ class _Walk:
         names, value = self._names, binding.value
         names.point += 1
         self._here = binding.var
-        uses = uses_of(value, self._facts)
+        uses = uses_of(binding, self._facts)
         for use in uses:
-            if use.reads:
-                self._read(names.of(use.argument), call_name(value))
+            stale = self._stale(names.of(use.argument))
+            if stale and use.reads:
+                self._report(stale, call_name(value))
         if isinstance(value, relax.If):
             names.give(binding.var, self._branches(value), "renaming")
             names.state.forget_all_until(names.point)
@@ -89,11 +94,10 @@ class _Walk:
         names.state.join(first)
         return results
 
-    def _read(self, names, reader, returns=False):
-        for name in leaves_of(names):
-            for mark in self._names.state.marks.get(name, ()):
-                if not (returns and mark.renews and self._is_update(name)):
-                    self._report(mark, name, reader)
+    def _stale(self, names):
+        """What the tensors of a value have lost: pairs of `Name` and `Mark`."""
+        marks = self._names.state.marks
+        return [(name, mark) for name in leaves_of(names) for mark in marks.get(name, ())]
 
     def _is_update(self, name):
         """Whether to return a tensor that was written through views means what is there then.
@@ -113,7 +117,7 @@ class _Walk:
         for use in uses:
             for name in self._targets(use):
                 renamed = any(part.root in result_roots for part in name.bytes)
-                self._write_through(name, call_name(value), renamed, use.reads)
+                self._write_through(name, call_name(value), renamed, use)
                 targets += [name] if renamed else []
         return [[_lies_in(leaf, targets) for leaf in results]] if targets else []
 
@@ -130,17 +134,17 @@ class _Walk:
             if is_empty or list(written_leaves(leaf, use.writes, path)):
                 yield name
 
-    def _write_through(self, target, writer, renamed, reads):
+    def _write_through(self, target, writer, renamed, use):
         state = self._names.state
         for written in target.bytes:
             for name in list(state.held.get(written.base, ())):
                 if any(overlap(written, part) for part in name.bytes):
-                    self._meet(name, target, written, writer, renamed, reads)
+                    self._meet(name, target, written, writer, renamed, use)
             state.note_written(written)
         if self._facts.lowered or target.empty:
             state.marks.pop(target, None)  # it stands for what is written now
 
-    def _meet(self, name, target, written, writer, renamed, reads):
+    def _meet(self, name, target, written, writer, renamed, use):
         """What a write does to a name whose bytes it overlaps."""
         state = self._names.state
         same_root = any(part.root == written.root for part in name.bytes)
@@ -149,7 +153,7 @@ class _Walk:
             if same_root:
                 state.gain(name, written)
             return
-        if meant and (name.empty or self._facts.lowered or self._updates(name, written, reads)):
+        if meant and (name.empty or self._facts.lowered or self._updates(name, written, use)):
             state.gain(name, written)
             return
         mark = Mark(
@@ -159,20 +163,21 @@ class _Walk:
             name,
             written,
             across=not same_root,
-            renews=meant and name is not target,
+            renews=meant and name.cell != target.cell,
         )
         if name is target and not renamed:
             state.renamed_next[name] = mark
         else:
             state.mark(name, mark)
 
-    def _updates(self, name, written, reads):
+    def _updates(self, name, written, use):
         """Whether a write through a view of a tensor puts a new part into it.
 
         In a planned function, that is how a part is computed in place: nothing of it is read, and
         something else is left.
         """
-        return self._facts.planned and not reads and not any(covers(written, p) for p in name.bytes)
+        part = not any(covers(written, its) for its in name.bytes)
+        return self._facts.planned and part and not use.reads
 
     def _check_call(self, value, uses):
         """Check that what a call writes overlaps no other argument in a way that is not proved."""
@@ -187,7 +192,11 @@ class _Walk:
 
     # Reports
 
-    def _report(self, mark, name, reader):
+    def _report(self, stale, reader):
+        for name, mark in stale:
+            self._report_one(mark, name, reader)
+
+    def _report_one(self, mark, name, reader):
         label = self._facts.label
         target, victim, read = label(mark.target), label(mark.victim.var), label(name.var)
         said = read if read == victim else f"{read}, which holds what {victim} did,"
@@ -222,7 +231,9 @@ class _Walk:
 
 
 def _naming_of(value, uses, names):
-    """What a binding's value is a view or a renaming of, and which of both it is."""
+    """What a binding's value is another name of, and which: as `Names.give` has it."""
+    if isinstance(value, relax.TupleGetItem):
+        return [names.of(value)], "field"
     if not isinstance(value, relax.Call):
         return [names.of(value)], "renaming"
     if not uses and operator_of(value) in (*VIEWS, *AT_ZERO, *ELIDED):

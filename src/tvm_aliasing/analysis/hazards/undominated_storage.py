@@ -2,7 +2,7 @@
 
 from tvm import relax
 
-from ..bindings import bindings_of, operands, operator_of
+from ..bindings import operands, operator_of
 from ..operators import STORAGES
 from .hazard import Found, Hazard
 
@@ -19,11 +19,7 @@ def undominated_storages(facts):
     list of Found
         At the first binding that uses it in a branch.
     """
-    storages = {
-        binding.var
-        for binding in bindings_of(facts.function.body)
-        if operator_of(binding.value) in STORAGES
-    }
+    storages = {binding.var for binding in facts.bindings if operator_of(binding.value) in STORAGES}
     found = {}
     if storages:
         _visit(facts.function.body, storages, set(), found, ())

@@ -1,6 +1,6 @@
 """Parameters and constants that are overwritten: kind `undonated-write`."""
 
-from ..bindings import bindings_of, operands
+from ..bindings import operands
 from .effects import uses_of, written_leaves
 from .hazard import Found, Hazard, call_name
 
@@ -18,8 +18,8 @@ def undonated_writes(facts):
         At the binding that writes first.
     """
     found = {}
-    for binding in bindings_of(facts.function.body):
-        for use in uses_of(binding.value, facts):
+    for binding in facts.bindings:
+        for use in uses_of(binding, facts):
             if use.writes is None:
                 continue
             for leaf in written_leaves(facts.classes.of(use.argument), use.writes):
