@@ -266,7 +266,8 @@ pair(
     f"s = {storage(128)}\na: F = {tensor('s')}\ncls.double(x, a)\n"
     f"b: F = {tensor('s', 64).replace(', 0)', ', 1)')}\ncls.double(x, b)\nreturn x",
     f"s = {storage(128)}\na: F = {tensor('s')}\ncls.double(x, a)\n"
-    f"t = {storage(64, 1)}\nb: F = {tensor('t').replace(', 0)', ', 1)')}\ncls.double(x, b)\nreturn x",
+    f"t = {storage(64, 1)}\nb: F = {tensor('t').replace(', 0)', ', 1)')}\n"
+    "cls.double(x, b)\nreturn x",
     infos=DEVICES,
 )
 TEXTURE = (

@@ -206,8 +206,9 @@ class _Walk:
                 f"before {reader} reads {said}: place them apart, or read it before the write"
             )
         else:
+            through = f" through {target}" if target != victim else ""
             message = (
-                f"{mark.writer} overwrites {victim} through {target} before {reader} reads {said}: "
+                f"{mark.writer} overwrites {victim}{through} before {reader} reads {said}: "
                 "read it before the write, or give the result bytes of its own"
             )
         self._note(mark.across, mark.point, mark.victim, (target, victim, read), message)
