@@ -29,21 +29,22 @@ def with_externs(facts, check):
 
 def _as_extern_alias(facts, found):
     """The same hazard, by the call whose result it is about."""
-    calls = facts.undeclared_calls
-    name, var = next(
-        (
-            (name, var)
-            for name, var in calls
-            if not found.roots.isdisjoint(roots_of(facts.classes.places[var]))
-        ),
-        calls[0],
-    )
-    result, hazard = facts.label(var), found.hazard
+    own, (name, var) = _call_of(facts, found)
+    result, hazard = own.label(var), found.hazard
     happens = hazard.message.rpartition(": ")[0]
     message = (
         f"{result}, the result of {name}, may be an argument of that call, and is taken for memory "
-        f"of its own: {happens}; declare {name} in attribute ta.extern_alias of {facts.name} "
+        f"of its own: {happens}; declare {name} in attribute ta.extern_alias of {own.name} "
         "(fresh, or arg0, arg1, ...), or keep its arguments as long as its result"
     )
     bindings = tuple(dict.fromkeys([result, *hazard.bindings]))
     return found._replace(hazard=Hazard("extern-alias", bindings, message))
+
+
+def _call_of(facts, found):
+    """The call that a hazard is about, with the facts of the function that it is in."""
+    for name, var in facts.undeclared_calls:
+        if not found.roots.isdisjoint(roots_of(facts.classes.places[var])):
+            return facts, (name, var)
+    its = next(its for its in (facts, *facts.others.values()) if its.undeclared_calls)
+    return its, its.undeclared_calls[0]

@@ -5,11 +5,11 @@ from functools import cached_property
 
 from tvm import relax, tirx
 
-from ...attributes import DONATED, SOURCE_ALIAS
+from ...attributes import DONATED, NAMES_MERGED, SOURCE_ALIAS
 from ..alias_classes import AliasClasses
 from ..bindings import bindings_of, callee_of, operator_of
 from ..externs import declared_aliases
-from ..operators import BYTELESS_PACKED, IN_STORAGE, STORAGES, VM_ONLY
+from ..operators import BYTELESS_PACKED, IN_STORAGE, KERNEL_CALLS, STORAGES, VM_ONLY
 from ..places import roots_of
 from ..size_bounds import SizeBounds
 from .storage_bytes import StorageBytes
@@ -44,6 +44,8 @@ class Facts:
         Whether it is what the virtual machine runs: there are no renamings left.
     planned : bool
         Whether its kernels are called with their outputs.
+    names_merged : bool
+        Whether a tensor that was updated in place may bear the name that it had before.
     elided : bool
         Whether `relax.reshape` is a view. Before that it means a value.
     """
@@ -56,6 +58,7 @@ class Facts:
         attrs = function.attrs or {}
         self.donated = options["donated"] | set(attrs.get(DONATED, ()))
         self.bindings = list(bindings_of(function.body))
+        self.names_merged = NAMES_MERGED in attrs
         self.lowered, self.planned = _stage(mod, self.bindings)
         self.planned = self.planned or bool(attrs.get("relax.force_pure", 0))
         self.elided = self.planned or SOURCE_ALIAS in attrs
@@ -64,8 +67,17 @@ class Facts:
         self.bytes = StorageBytes(self.classes, SizeBounds(function), self.lowered)
 
     @cached_property
+    def is_source(self):
+        """Whether nothing but the program itself, or the front, has decided about memory yet."""
+        if self.planned:
+            return False
+        seen_by_front = self.function.attrs and SOURCE_ALIAS in self.function.attrs
+        kernels = (operator_of(binding.value) in KERNEL_CALLS for binding in self.bindings)
+        return bool(seen_by_front) or not any(kernels)
+
+    @cached_property
     def undeclared_calls(self):
-        """Pairs of a packed function that may return an argument, and the variable of its result.
+        """Packed functions that may return an argument, each with the variable of its result.
 
         Operators that the virtual machine calls as packed functions are none.
         """
@@ -87,7 +99,7 @@ class Facts:
     @cached_property
     def trustful(self):
         """The same where packed functions return memory of their own."""
-        if not self.undeclared_calls:
+        if not any(its.undeclared_calls for its in self.others.values()):
             return self
         return Facts(self.mod, self.name, self.function, trusting=True, **self._options)
 

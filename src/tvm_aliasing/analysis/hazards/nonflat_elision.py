@@ -1,6 +1,5 @@
 """Views in memory in which a reshape moves data: kind `nonflat-elision`."""
 
-import tvm_ffi
 from tvm import relax
 
 from ..bindings import operator_of
@@ -27,7 +26,7 @@ def nonflat_elisions(facts):
         viewed = operator in VIEWS or (
             operator in ELIDED and (facts.elided or isinstance(value.op, relax.ExternFunc))
         )
-        if not viewed or _is_alike(value.args[0].ty, binding.var.ty):
+        if not viewed:
             continue
         for scope in _scopes(facts, value.args[0], binding.var):
             if scope not in facts.flat_scopes:
@@ -35,14 +34,6 @@ def nonflat_elisions(facts):
                 found.append(Found(binding.var, key, _hazard(facts, binding, scope)))
                 break
     return found
-
-
-def _is_alike(ty, other):
-    """Whether a view has the shape and dtype of what it is of: then no byte would have to move."""
-    both = ty, other
-    if not all(isinstance(its, relax.TensorType) and its.shape is not None for its in both):
-        return False
-    return ty.dtype == other.dtype and tvm_ffi.structural_equal(ty.shape, other.shape)
 
 
 def _scopes(facts, source, view):

@@ -100,12 +100,14 @@ class _Walk:
         return [(name, mark) for name in leaves_of(names) for mark in marks.get(name, ())]
 
     def _is_update(self, name):
-        """Whether to return a tensor that was written through views means what is there then.
+        """Whether a tensor that was written in part is meant to be read as it then is.
 
-        TVM's `CanonicalizeBindings`, which `FuseTIR` calls, drops the renaming that says so.
+        A donated parameter may be: to return it is to return what became of it. So may any once TVM
+        has merged names, as `CanonicalizeBindings` does, which `FuseTIR` calls: the renaming that
+        says so is gone.
         """
         facts = self._facts
-        return facts.planned or any(facts.is_donated(part.root) for part in name.bytes)
+        return facts.names_merged or any(facts.is_donated(part.root) for part in name.bytes)
 
     # Writes
 
@@ -171,13 +173,9 @@ class _Walk:
             state.mark(name, mark)
 
     def _updates(self, name, written, use):
-        """Whether a write through a view of a tensor puts a new part into it.
-
-        In a planned function, that is how a part is computed in place: nothing of it is read, and
-        something else is left.
-        """
+        """Whether a write through a view of a tensor puts a new part into it, and reads nothing."""
         part = not any(covers(written, its) for its in name.bytes)
-        return self._facts.planned and part and not use.reads
+        return self._facts.planned and part and self._is_update(name) and not use.reads
 
     def _check_call(self, value, uses):
         """Check that what a call writes overlaps no other argument in a way that is not proved."""

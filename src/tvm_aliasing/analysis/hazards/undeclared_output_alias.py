@@ -34,8 +34,8 @@ def undeclared_output_aliases(facts):
         return []
     attrs = facts.function.attrs or {}
     declared = set(attrs.get(SOURCE_ALIAS, ()))
-    if SOURCE_ALIAS not in attrs or not facts.planned:
-        declared |= _renamed(facts)
+    if not facts.planned or SOURCE_ALIAS not in attrs:
+        declared |= _renamed(facts, values=facts.is_source)
     outputs = Outputs(facts.classes)
     names = _names(facts.function.body.body)
     found = {}
@@ -48,25 +48,39 @@ def undeclared_output_aliases(facts):
     ]
 
 
-def _renamed(facts):
+def _renamed(facts, values):
     """How outputs share storage by renaming, as `ta.source_alias` has it.
 
-    Before planning so does the result of a packed function, and a constant: they are values, which
-    are copied where the output policy demands it.
+    Parameters
+    ----------
+    facts : Facts
+    values : bool
+        Whether the result of a packed function, and a constant, are still values, which are copied
+        where the output policy demands it.
     """
-    classes = _Renamings(facts.mod, facts.function, elided=False, trusting=facts.planned)
-    found = Outputs(classes).sharing
-    return {str(sharing) for sharing in found if sharing.kind != "constant" or not facts.planned}
+    kind = _Renamings if values else _WithoutExterns
+    found = Outputs(kind(facts.mod, facts.function, elided=False)).sharing
+    return {str(sharing) for sharing in found if values or sharing.kind != "constant"}
 
 
 class _Renamings(AliasClasses):
     """Alias classes in which a view, and a result that is written in place, is something new."""
 
     def _of_call(self, call):
-        if operator_of(call) not in (*VIEWS, *ELIDED, *AT_ZERO, *IN_PLACE):
-            return super()._of_call(call)
+        if operator_of(call) in (*VIEWS, *ELIDED, *AT_ZERO, *IN_PLACE):
+            return self._made_by(call)
+        return super()._of_call(call)
+
+    def _made_by(self, call):
         site = next(self._sites)
         return fill(call.ty, lambda path: self._root("fresh", (site, *path)))
+
+
+class _WithoutExterns(_Renamings):
+    """The same in which the result of a packed function is something new, too."""
+
+    def _of_extern_call(self, call):
+        return self._made_by(call)
 
 
 def _names(result):

@@ -2,8 +2,8 @@
 
 from tvm import relax
 
-from ..bindings import operands, operator_of
-from ..operators import STORAGES
+from ..bindings import operator_of
+from ..operators import IN_STORAGE
 from .hazard import Found, Hazard
 
 
@@ -19,30 +19,26 @@ def undominated_storages(facts):
     list of Found
         At the first binding that uses it in a branch.
     """
-    storages = {binding.var for binding in facts.bindings if operator_of(binding.value) in STORAGES}
     found = {}
-    if storages:
-        _visit(facts.function.body, storages, set(), found, ())
+    _visit(facts.function.body, set(facts.function.params), found, ())
     return [
         Found(var, ("undominated-storage", storage, path), _hazard(facts, storage, var))
         for (storage, path), var in found.items()
     ]
 
 
-def _visit(body, storages, there, found, path):
-    """Walk a body where some of the storages are `there`."""
+def _visit(body, there, found, path):
+    """Walk a body at whose begin some variables are `there`."""
     for block in body.blocks:
         for binding in block.bindings[:]:
             value = binding.value
             if isinstance(value, relax.If):
                 branches = value.true_branch, value.false_branch
                 for taken, branch in enumerate(branches):
-                    _visit(branch, storages, set(there), found, (*path, binding.var, taken))
-                continue
-            for used in operands(value):
-                if used in storages and used not in there:
-                    found.setdefault((used, path), binding.var)
-            if binding.var in storages:
+                    _visit(branch, set(there), found, (*path, binding.var, taken))
+            elif operator_of(value) in IN_STORAGE and value.args[0] not in there:
+                found.setdefault((value.args[0], path), binding.var)
+            if not isinstance(binding.var.ty, relax.TensorType):  # no storage is one
                 there.add(binding.var)
 
 
