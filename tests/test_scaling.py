@@ -12,8 +12,9 @@ from tvm_aliasing.measure.scaling_program import NAME, SIZE, program
 
 KEYS = {
     *("program", "approach", "planner", "bindings", "target", "threads", "correct"),
-    *("introduction_s", "planning_s", "build_s"),
-    *("share_of_build", "share_limit", "ratio_to_1000", "ratio_limit", "samples"),
+    *("introduction_s", "planning_s", "verification_s", "build_s"),
+    *("share_of_build", "verification_share", "share_limit"),
+    *("ratio_to_1000", "verification_ratio", "ratio_limit", "samples"),
 }
 
 
@@ -52,17 +53,22 @@ def test_rows_of_two_sizes():
             assert set(row) == KEYS
             assert (row["program"], row["bindings"]) == (NAME, bindings)
             assert row["introduction_s"] > 0 and row["planning_s"] > 0
-            assert len(row["samples"]["introduction"]) == len(row["samples"]["planning"]) == times
+            assert row["verification_s"] > 0
+            for part in ("introduction", "planning", "verification"):
+                assert len(row["samples"][part]) == times
     for row in small:
         passes = row["introduction_s"] + row["planning_s"]
         assert row["correct"] is True and len(row["samples"]["build"]) == 2
         assert row["share_of_build"] == passes / row["build_s"]
+        assert row["verification_share"] == row["verification_s"] / row["build_s"]
         assert row["share_limit"] == SHARE_LIMIT
-        assert row["ratio_to_1000"] is row["ratio_limit"] is None
+        assert row["ratio_to_1000"] is row["verification_ratio"] is row["ratio_limit"] is None
     for row, its_small in zip(large, small):
         passes = row["introduction_s"] + row["planning_s"]
         assert row["correct"] is row["build_s"] is row["share_of_build"] is None
         assert row["share_limit"] is None and row["samples"]["build"] == []
         small_passes = its_small["introduction_s"] + its_small["planning_s"]
         assert row["ratio_to_1000"] == passes / small_passes
+        ratio = row["verification_s"] / its_small["verification_s"]
+        assert row["verification_share"] is None and row["verification_ratio"] == ratio
         assert row["ratio_limit"] == RATIO_LIMIT

@@ -13,11 +13,12 @@ from .compare import compare
 from .errors import AliasingError, InputError, NoDeviceError, UnsupportedError, VerifyError
 from .models import load_model
 from .pipeline import pipeline
-from .verify import verify
+from .verify import Hazard, verify
 from .workloads import workload, workloads
 
 __all__ = [
     "AliasingError",
+    "Hazard",
     "InputError",
     "NoDeviceError",
     "UnsupportedError",

@@ -10,12 +10,13 @@ from .analysis.externs import check_declared_aliases
 from .approaches import approach as approach_of
 from .backends import backend_of
 from .dims import check_dims, symbolic_dims
-from .errors import InputError, UnsupportedError
+from .errors import InputError
 from .measure import native
 from .measure.memory import measure_memory
 from .measure.workspace import KernelWorkspaces
 from .options import check_choice, pass_options
-from .pipeline import record_stages
+from .pipeline import record_stages, refused_by_tvm, stages_without_code
+from .stage_hazards import check_stages
 from .values import check_arguments, to_arrays, to_device
 
 
@@ -76,7 +77,10 @@ def build(
     dims : dict of str to int, optional
         Largest value of symbolic sizes, by name.
     verify : bool
-        Whether to look for hazards. Does nothing until the verifier is there.
+        Whether to look for hazards, as `verify` does: in the planned module, and in the one before
+        where aliasing is said in the graph. What `shipped`, `stock` and its variants have is in
+        `hazards`; under the others it raises. They inherit the faults of planner `tvm`: with
+        `verify=False` such a module is built all the same.
 
     Returns
     -------
@@ -88,6 +92,8 @@ def build(
         An option or the module cannot be used.
     UnsupportedError
         TVM, or this version of the project, cannot do it.
+    VerifyError
+        The verifier found hazards.
     """
     options = check_options(
         approach,
@@ -101,12 +107,44 @@ def build(
         outputs=outputs,
         dims=dims,
     )
+    built = Built(_checked(mod, options, params), approach, options, exec_mode)
+    if verify:
+        built.hazards = check_stages(approach, built.stages, options)
+    return built
+
+
+def planned(mod, approach="alias", target="llvm", *, params=None, **options):
+    """The modules of a build up to the planned one; no code is generated.
+
+    Parameters
+    ----------
+    mod, approach, target, params, **options
+        As for `build`.
+
+    Returns
+    -------
+    (dict of str to IRModule, PassOptions)
+        By stage.
+
+    Raises
+    ------
+    InputError, UnsupportedError
+    """
+    options = check_options(approach, target, **options)
+    mod = _checked(mod, options, params)
+    with refused_by_tvm(approach):
+        return stages_without_code(approach, mod, options), options
+
+
+def _checked(mod, options, params):
+    """The module with its weights bound; refused where the options do not fit it."""
+    entry = options.entry
     mod = _entry_checked(mod, entry)
     check_declared_aliases(mod)
     check_dims(entry, symbolic_dims(mod[entry]), options.dims)
     mod = _bind_params(mod, entry, params or {})
     _check_donated(mod[entry].params, options.donate)
-    return Built(mod, approach, options, exec_mode)
+    return mod
 
 
 def check_options(
@@ -175,7 +213,7 @@ class Built:
         The module after `front`, `introduced` (what the approach did), `planned` and `vm`;
         for `shipped` only the last two.
     hazards : list
-        What the verifier found.
+        What `verify` found.
     executable : tvm.relax.VMExecutable
     """
 
@@ -279,9 +317,9 @@ class Built:
             return self.stages["planned"]
         # Schedules take long and change no tensor outside the kernels.
         schedules = self._options.schedules.info.name
-        with self._options.target, tvm.transform.PassContext(disabled_pass=[schedules]):
-            passes = approach_of("copy").pipeline(replace(self._options, planner="tvm"))
-            return record_stages("copy", lambda: passes(self._source))[1]["planned"]
+        with tvm.transform.PassContext(disabled_pass=[schedules]):
+            options = replace(self._options, planner="tvm")
+            return stages_without_code("copy", self._source, options)["planned"]
 
     @property
     def entry(self):
@@ -289,18 +327,13 @@ class Built:
         return self._options.entry
 
     def _compile(self):
-        try:
+        with refused_by_tvm(self.approach):
             return relax.build(
                 self._source,
                 self._options.target,
                 relax_pipeline=approach_of(self.approach).pipeline(self._options),
                 exec_mode=self._exec_mode,
             )
-        except Exception as error:  # TVM's checks and its legalisation raise whatever they like
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise UnsupportedError(
-                f"TVM cannot build this module under {self.approach}: {lines[-1].strip()}"
-            ) from error
 
     def _device(self):
         return backend_of(self._options.target).device()

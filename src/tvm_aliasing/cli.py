@@ -9,7 +9,7 @@ from .approaches import FEATURES, approaches
 from .errors import AliasingError, InputError, UnsupportedError
 from .files import write_whole
 
-NOT_THERE_YET = ("verify", "export", "run-exported")
+NOT_THERE_YET = ("export", "run-exported")
 
 
 def main(arguments=None):
@@ -18,7 +18,8 @@ def main(arguments=None):
     Returns
     -------
     int
-        The exit code: 0, 2 where the input cannot be used, 3 where a rerun differs.
+        The exit code: 0, 1 where hazards are found, 2 where the input cannot be used, 3 where a
+        rerun differs.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -50,6 +51,7 @@ def _parser():
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_compare(commands)
+    _add_verify(commands)
     _add_records(commands)
     command = commands.add_parser("workloads", help="list the workloads")
     command.set_defaults(run=_workloads)
@@ -114,6 +116,50 @@ def _add_compare(commands):
     add("--json", metavar="FILE", help="write the record as JSON, - for standard output")
     add("--figure", metavar="FILE", help="write the memory maps as PNG")
     command.set_defaults(run=_compare)
+
+
+def _add_verify(commands):
+    command = commands.add_parser(
+        "verify",
+        help="look for hazards of aliasing: exit code 0 if there are none, 1 if there are",
+        description="Look for hazards of aliasing in a program as it is given, or in what an "
+        "approach makes of it. Prints a line for each. Exit code 0 if there are none, 1 if there "
+        "are, 2 if the input cannot be used.",
+    )
+    add = command.add_argument
+    add(
+        "program",
+        metavar="MODEL|WORKLOAD",
+        help="a workload, a fetched model, or a file (.onnx, .py, .json)",
+    )
+    add(
+        "--stage",
+        default="source",
+        help=f"source, or the approach that plans it: {', '.join(approaches())}, or one with some "
+        "of its features, as alias:views+dest; default: source",
+    )
+    add("--target", default="llvm", help="default: llvm")
+    for option, text in (
+        ("planner", "token, arena, tvm; default: the approach's own"),
+        ("placement", "late, early, early-fenced; default: late"),
+        ("fused", "true, false, moves-apart; default: true"),
+    ):
+        add(f"--{option}", help=text)
+    add("--entry", default="main", help="the function that is run; default: main")
+    add("--donate", help="parameters that the caller gives up")
+    add(
+        "--outputs",
+        default="copy",
+        help="what outputs may lie in: copy, share, view, alias_params; default: copy",
+    )
+    add(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="a symbolic size, and its upper bound; repeatable",
+    )
+    command.set_defaults(run=_verify)
 
 
 def _add_records(commands):
@@ -198,6 +244,34 @@ def _compare(options):
     if options.figure:  # the last: where nothing was right there is a table, and nothing to draw
         _write(options.figure, record.memory_map()._repr_png_())
     return 0
+
+
+def _verify(options):
+    from .verify_program import hazards_of_program
+
+    shaping = {
+        name: value
+        for name in ("planner", "placement", "fused")
+        if (value := getattr(options, name)) is not None
+    }
+    if "fused" in shaping:
+        shaping["fused"] = _fused(shaping["fused"])
+    hazards = hazards_of_program(
+        options.program,
+        options.stage,
+        target=options.target,
+        entry=options.entry,
+        donate=options.donate.split(",") if options.donate else (),
+        outputs=options.outputs,
+        dims=_dims(options.dim),
+        **shaping,
+    )
+    for hazard in hazards:
+        print(hazard)
+    if not hazards:
+        what = "as given" if options.stage == "source" else f"planned by {options.stage}"
+        print(f"{options.program}, {what}: no hazards")
+    return 1 if hazards else 0
 
 
 def _measure(options):

@@ -7,7 +7,7 @@ import tvm
 from . import isolate
 from .agreement import agrees
 from .build import build, check_options
-from .errors import AliasingError, InputError, UnsupportedError
+from .errors import AliasingError, InputError, UnsupportedError, VerifyError
 from .latencies import NOT_TIMED, ROUNDS, latencies
 from .measure.latency import SITTINGS
 from .measure.memory_map import Lifetime, memory_map
@@ -195,7 +195,7 @@ def _row(subject, setting, fixed):
     try:
         built = build(subject.mod, **setting, **fixed, params=subject.params, dims=subject.dims)
         result = built.run(*subject.inputs)
-    except UnsupportedError as error:  # the options were checked before: it is TVM that refuses
+    except (UnsupportedError, VerifyError) as error:  # the options were checked before
         return {**row, "label": f"refused: {error}"}, None
     except AliasingError:
         raise

@@ -18,11 +18,11 @@ class NoDeviceError(AliasingError):
 
 
 class VerifyError(AliasingError):
-    """The verifier found hazards in a module that this project made.
+    """The verifier found hazards in a module that this project built.
 
     Attributes
     ----------
-    hazards : list
+    hazards : list of Hazard
         What was found.
     """
 

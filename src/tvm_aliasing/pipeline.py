@@ -1,9 +1,12 @@
 """An approach as one TVM pass, and the module as it was after each stage of it."""
 
+from contextlib import contextmanager
+
 import tvm
 from tvm.ir.instrument import pass_instrument
 
 from .approaches import approach as approach_of
+from .errors import UnsupportedError
 from .options import pass_options
 
 #: The pass that ends each stage. An approach's stages are passes that bear their names.
@@ -69,3 +72,34 @@ def record_stages(approach, run):
     ):
         result = run()
     return result, recorder.stages
+
+
+def stages_without_code(approach, mod, options):
+    """The modules of a build, without what takes longest.
+
+    Parameters
+    ----------
+    approach : str
+    mod : tvm.IRModule
+    options : PassOptions
+
+    Returns
+    -------
+    dict of str to IRModule
+        By stage.
+    """
+    with options.target:
+        passes = approach_of(approach).pipeline(options)
+        return record_stages(approach, lambda: passes(mod))[1]
+
+
+@contextmanager
+def refused_by_tvm(approach):
+    """Raise what TVM raises as `UnsupportedError`: its checks and legalisation raise anything."""
+    try:
+        yield
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise UnsupportedError(
+            f"TVM cannot build this module under {approach}: {lines[-1].strip()}"
+        ) from error

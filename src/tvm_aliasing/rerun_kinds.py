@@ -154,11 +154,16 @@ def _intervals(row, **prefixes):
 
 def _limited(row):
     """The figures of a row of `scaling` that have a limit."""
-    pairs = {"share_of_build": "share_limit", "ratio_to_1000": "ratio_limit"}
+    limits = {
+        "share_of_build": "share_limit",
+        "verification_share": "share_limit",
+        "ratio_to_1000": "ratio_limit",
+        "verification_ratio": "ratio_limit",
+    }
     return {
         name: Limited(row[name], row[limit])
-        for name, limit in pairs.items()
-        if row[name] is not None
+        for name, limit in limits.items()
+        if row.get(name) is not None  # older records say nothing of the verifier
     }
 
 

@@ -99,15 +99,31 @@ def find_subject(where, dims, entry, *, defer=False):
     With `defer`, a reference that TVM would have to run is left out: that may kill the process, and
     the process that measures makes its own.
     """
-    if where in workloads():
-        return _from_workload(workload(where), dims, where)
+    program = program_of(where, dims)
+    if isinstance(program, Workload):
+        return _from_workload(program, dims, where)
     known = {one.name: one.path for one in models()}
     if where in known:
-        return _from_model(model(where), entry, where, path=known[where])
+        return _from_model(program, entry, where, path=known[where])
+    return _from_model(program, entry, where, path=where, defer=defer)
+
+
+def program_of(where, dims):
+    """The `Workload` or `Model` of a name or path.
+
+    Raises
+    ------
+    InputError, UnsupportedError
+    """
+    if where in workloads():
+        return workload(where)
+    known = [one.name for one in models()]
+    if where in known:
+        return model(where)
     if "/" not in where and "." not in where:
         names = ", ".join([*workloads(), *known])
         raise InputError(f"no workload or model {where!r}: use a file, or one of {names}")
-    return _from_model(load_model(where, dims), entry, where, path=where, defer=defer)
+    return load_model(where, dims)
 
 
 def _from_workload(found, dims, where=None):

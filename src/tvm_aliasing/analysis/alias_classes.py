@@ -15,7 +15,7 @@ from tvm import ir, relax, tirx
 from .bindings import bindings_of, callee_of, is_call, operator_of
 from .externs import declared_aliases
 from .flat_memory import memory_scope
-from .operators import AT_ZERO, ELIDED, EXTERN_CALLS, IN_PLACE, VIEWS
+from .operators import AT_ZERO, ELIDED, EXTERN_CALLS, IN_PLACE, TIE, VIEWS
 from .places import anywhere_in, common, fill, join, mapped, roots_of, shaped_as, shifted
 
 
@@ -50,6 +50,8 @@ class AliasClasses:
         Whether `relax.reshape` is a view, as it is once reshapes have been elided.
     on_every_path : bool
         Whether only roots count that both branches of an `If` give.
+    trusting : bool
+        Whether a packed function that may return an argument is taken not to.
 
     Attributes
     ----------
@@ -66,9 +68,10 @@ class AliasClasses:
     function : tvm.relax.Function
     """
 
-    def __init__(self, mod, function, *, elided, on_every_path=False, _active=()):
+    def __init__(self, mod, function, *, elided, on_every_path=False, trusting=False, _active=()):
         self.function = function
         self._mod, self._elided, self._on_every_path = mod, elided, on_every_path
+        self._trusting = trusting
         self._active = (*_active, function)
         self._sites = itertools.count()
         self._binding = None
@@ -149,7 +152,7 @@ class AliasClasses:
             return {root: shifted(begin, _offset(call)) for root, begin in viewed.items()}
         if name in AT_ZERO:
             return {**self.of(call.args[0]), **self._new("fresh")}
-        if name in ELIDED and self._elided:
+        if name in ELIDED and (self._elided or isinstance(call.op, relax.ExternFunc)):
             return self.of(call.args[0])
         if name == "relax.call_tir_inplace":
             args, site = list(call.args[1]), next(self._sites)
@@ -158,6 +161,8 @@ class AliasClasses:
                 for output, index in enumerate(call.attrs.inplace_indices)
             ]
             return parts if isinstance(call.ty, relax.TupleType) else parts[0]
+        if name == "relax.call_pure_packed" and call.args[0].global_symbol == TIE:
+            return self.of(call.args[1])
         callee = callee_of(call, self._mod)
         if isinstance(callee, relax.Function):
             return self._of_function_call(call, callee)
@@ -179,11 +184,12 @@ class AliasClasses:
         if any(callee.same_as(active) for active in self._active):
             return self._any_argument(call)
         if call.op not in self._summaries:
-            self._summaries[call.op] = AliasClasses(
+            self._summaries[call.op] = type(self)(
                 self._mod,
                 callee,
                 elided=self._elided,
                 on_every_path=self._on_every_path,
+                trusting=self._trusting,
                 _active=self._active,
             )
         summary, site = self._summaries[call.op], next(self._sites)
@@ -221,6 +227,8 @@ class AliasClasses:
         declared = "may"
         if isinstance(function, relax.ExternFunc):
             declared = self._externs.get(function.global_symbol, "may")
+            if self._trusting and declared == "may":
+                declared = "fresh"
         if declared == "fresh":
             site = next(self._sites)
             return fill(call.ty, lambda path: self._root("fresh", (site, *path)))

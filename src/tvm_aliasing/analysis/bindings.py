@@ -5,6 +5,7 @@ from functools import cache
 from tvm import ir, relax
 
 from .expressions import variables
+from .operators import LOWERED
 
 _operator = cache(ir.Op.get)
 
@@ -26,10 +27,12 @@ def is_call(value, name):
 
 
 def operator_of(value):
-    """The name of the operator that a binding's value calls, or None."""
-    if isinstance(value, relax.Call) and isinstance(value.op, ir.Op):
-        return value.op.name
-    return None
+    """The name of the operator that a binding's value calls, also once it is lowered, or None."""
+    if not isinstance(value, relax.Call):
+        return None
+    if isinstance(value.op, relax.ExternFunc):
+        return LOWERED.get(value.op.global_symbol)
+    return value.op.name if isinstance(value.op, ir.Op) else None
 
 
 def callee_of(value, mod):

@@ -1,5 +1,7 @@
 """Ranges of bytes: how many a tensor takes, and whether two have one in common."""
 
+from math import prod
+
 import tvm
 from tvm import relax, sym, tirx
 
@@ -16,6 +18,9 @@ def byte_size(ty):
     """Bytes of a tensor type, an integer or an expression; None where it does not say."""
     if not isinstance(ty, relax.TensorType) or not has_byte_ranges(ty):
         return None
+    extents = ty.shape.values
+    if all(isinstance(extent, tirx.IntImm) for extent in extents):
+        return prod((int(extent) for extent in extents), start=item_bytes(ty.dtype))
     size = sym.Analyzer().simplify(element_count(ty.shape.values) * item_bytes(ty.dtype))
     return as_number(size)
 
@@ -29,6 +34,8 @@ def apart(begin, size, other_begin, other_size):
     """Whether two ranges of one storage are proved to have no byte in common."""
     if None in (begin, size, other_begin, other_size):
         return False
+    if all(isinstance(n, int) for n in (begin, size, other_begin, other_size)):
+        return begin + size <= other_begin or other_begin + other_size <= begin
     analyzer = sym.Analyzer()
     return bool(
         analyzer.can_prove(begin + size <= other_begin)
@@ -47,4 +54,8 @@ def may_overlap(one, other, classes):
 
 def same(one, other):
     """Whether two numbers of bytes are known and equal."""
-    return one is not None and other is not None and sym.Analyzer().can_prove_equal(one, other)
+    if one is None or other is None:
+        return False
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return sym.Analyzer().can_prove_equal(one, other)

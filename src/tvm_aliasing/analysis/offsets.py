@@ -11,9 +11,9 @@ from tvm import ir, relax, sym, tirx
 
 from ..values import item_bytes
 from .alias_classes import AliasClasses, Root
-from .bindings import bindings_of, callee_of, is_call, operands, operator_of
+from .bindings import bindings_of, callee_of, operands, operator_of
 from .moves import begins_at_zero
-from .operators import ELIDED, KERNEL_CALLS, VIEWS
+from .operators import ELIDED, IN_STORAGE, KERNEL_CALLS, VIEWS
 from .places import leaves, roots_of
 from .writes import handed_on
 
@@ -83,6 +83,14 @@ def _declares_any_offset(buffer):
     return isinstance(ty.elem_offset, ir.Var) and ty.offset_factor <= 1
 
 
+def takes_offset(kernel, i, alignment):
+    """Whether a kernel takes its parameter `i` at every multiple of some bytes."""
+    buffer = kernel.params[i]
+    if buffer in handed_on(kernel) or not isinstance(buffer.ty.elem_offset, ir.Var):
+        return False
+    return alignment % (max(1, int(buffer.ty.offset_factor)) * item_bytes(buffer.ty.dtype)) == 0
+
+
 def read_from_first_byte(mod, value, _active=()):
     """The variables in a binding's value that are read from their first byte.
 
@@ -143,30 +151,18 @@ def kernel_offsets(mod):
         For each kernel that meets an offset, by parameter, the bytes of which all its offsets are
         multiples: at most `ALIGNMENT`.
     """
-    functions = {
-        name: function
+    classes = {
+        name: AliasClasses(mod, function, elided=True)
         for name, function in mod.functions_items()
         if isinstance(function, relax.Function)
     }
-    classes = {
-        name: AliasClasses(mod, function, elided=True) for name, function in functions.items()
-    }
-    arguments = {name: {} for name in functions}  # param root -> alignment of its offset
-    kernels, changed = {}, True
-    while changed:  # an alignment only falls: it ends
-        changed = False
-        for name, function in functions.items():
-            offsets = _Offsets(classes[name], arguments[name])
-            for binding in bindings_of(function.body):
-                callee = callee_of(binding.value, mod)
-                if isinstance(callee, tirx.PrimFunc):
-                    known = kernels.setdefault(binding.value.op, {})
-                    for key, alignment in offsets.met_by_kernel(binding.value):
-                        _note(known, key, alignment)
-                elif isinstance(callee, relax.Function):
-                    known = arguments[binding.value.op]
-                    for key, alignment in offsets.met_by_function(binding.value):
-                        changed |= _note(known, key, alignment)
+    kernels = {}
+    for name, offsets in known_offsets(mod, classes).items():
+        for binding in bindings_of(classes[name].function.body):
+            if isinstance(callee_of(binding.value, mod), tirx.PrimFunc):
+                known = kernels.setdefault(binding.value.op, {})
+                for key, alignment in offsets.met_by_kernel(binding.value):
+                    _note(known, key, alignment)
     for kernel, params in kernels.items():
         for i, alignment in params.items():
             if alignment % item_bytes(mod[kernel].params[i].ty.dtype):
@@ -178,8 +174,42 @@ def kernel_offsets(mod):
     return {kernel: params for kernel, params in kernels.items() if params}
 
 
-class _Offsets:
-    """The offsets that the arguments of one function's calls may have."""
+def known_offsets(mod, classes):
+    """What is known of offsets in each function, once those of its arguments are.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    classes : dict of GlobalVar to AliasClasses
+        Of every Relax function.
+
+    Returns
+    -------
+    dict of GlobalVar to Offsets
+    """
+    arguments = {name: {} for name in classes}  # param root -> alignment of its offset
+    changed = True
+    while changed:  # an alignment only falls: it ends
+        changed = False
+        for name in classes:
+            offsets = Offsets(classes[name], arguments[name])
+            for binding in bindings_of(classes[name].function.body):
+                if isinstance(callee_of(binding.value, mod), relax.Function):
+                    known = arguments[binding.value.op]
+                    for key, alignment in offsets.met_by_function(binding.value):
+                        changed |= _note(known, key, alignment)
+    return {name: Offsets(classes[name], arguments[name]) for name in classes}
+
+
+class Offsets:
+    """The offsets that the arguments of one function's calls may have.
+
+    Parameters
+    ----------
+    classes : AliasClasses
+    params : dict of Root to int
+        The alignments of the function's own arguments that may begin inside a storage.
+    """
 
     def __init__(self, classes, params):
         self._classes, self._params = classes, params
@@ -188,7 +218,7 @@ class _Offsets:
         """The alignment of each tensor that a kernel is given, by its position."""
         for i, argument in enumerate(call.args):
             if isinstance(argument.ty, relax.TensorType):
-                yield i, self._alignment(self._classes.of(argument), argument.ty)
+                yield i, self.alignment(self._classes.of(argument), argument.ty)
 
     def met_by_function(self, call):
         """The same for each tensor in a called function's arguments, by its root there."""
@@ -197,9 +227,9 @@ class _Offsets:
                 ty = argument.ty
                 for index in path:
                     ty = ty.fields[index]
-                yield Root("param", (i, *path)), self._alignment(leaf, ty)
+                yield Root("param", (i, *path)), self.alignment(leaf, ty)
 
-    def _alignment(self, leaf, ty):
+    def alignment(self, leaf, ty):
         """Bytes of which the offset of a tensor is a multiple; 0 where it is surely zero."""
         # Of an offset that is not known, all that can be said is that elements are whole.
         item = item_bytes(ty.dtype) if isinstance(ty, relax.TensorType) and ty.dtype else 1
@@ -216,7 +246,7 @@ class _Offsets:
             base = self._params.get(root, 0)
         elif root in self._classes.binding_of:
             value = self._classes.binding_of[root].value
-            if is_call(value, "relax.memory.alloc_tensor"):
+            if operator_of(value) in IN_STORAGE:
                 base = int(value.args[1])
         return gcd(base, multiple_of(begin))
 

@@ -1,4 +1,4 @@
-"""How long introducing aliasing and planning storage take, against the size of a program."""
+"""How long introducing, planning and verifying take, against the size of a program."""
 
 import gc
 import time
@@ -15,7 +15,9 @@ from ..analysis.moves import moves
 from ..approaches import PLANNERS, approach, front
 from ..build import build, check_options
 from ..passes.accept_offsets import AcceptOffsets
+from ..passes.accept_overlaps import AcceptOverlaps
 from ..progress import progress
+from ..stage_hazards import check_stages
 from .reference import unplanned_result
 from .scaling_program import NAME, SIZE, program
 
@@ -27,14 +29,14 @@ SIZES = (1_000, 10_000)
 #: Times that each is done at those sizes; the medians count.
 REPETITIONS = (5, 3)
 
-#: The part of a build that introduction and planning are meant to take at most.
+#: The part of a build that introduction and planning are meant to take at most, and verification.
 SHARE_LIMIT = 0.10
 #: How many times as long they are meant to take at most in the larger program.
 RATIO_LIMIT = 15
 
 
 def scaling_rows(target, sizes=SIZES, repetitions=REPETITIONS):
-    """Time the passes that introduce and plan on a generated program of two sizes.
+    """Time the passes that introduce and plan, and the verifier, on a program of two sizes.
 
     Each size has a process of its own, in which approaches and planners take turns.
 
@@ -77,13 +79,13 @@ def scaling_results(bindings, repetitions, built, target):
             "target": str(some.target),
             "threads": tvm.runtime.num_threads(),
             "correct": True if built else None,
-            "samples": {"introduction": [], "planning": [], "build": []},
+            "samples": {"introduction": [], "planning": [], "verification": [], "build": []},
         }
         for name, planner in TIMED
     ]
     for _ in range(repetitions):
         for (name, planner), result in zip(TIMED, results):
-            seconds = _seconds_in_passes(begun, name, _options(name, planner, target))
+            seconds = _seconds_taken(begun, name, _options(name, planner, target))
             if built:
                 gc.collect()
                 before = time.perf_counter()
@@ -99,22 +101,27 @@ def _options(name, planner, target):
     return check_options(name, target, planner=planner, fused=False)
 
 
-def _seconds_in_passes(mod, name, options):
-    """Seconds of introduction and of planning on a module that has gone through the front."""
+def _seconds_taken(mod, name, options):
+    """Seconds of each part on a module that has gone through the front."""
     stages = approach(name).stages(options)
     schedules = options.schedules.info.name
+    planning = PLANNERS[options.planner], AcceptOverlaps, AcceptOffsets
     watch = _Stopwatch(
         {
             "introduction": {p.info.name for p in stages["introduced"]} - {schedules},
-            "planning": {p().info.name for p in (PLANNERS[options.planner], AcceptOffsets)},
+            "planning": {made().info.name for made in planning},
         }
     )
-    passes = tvm.transform.Sequential([*stages["introduced"], *stages["planned"]])
     moves.cache_clear()  # as in a build of its own
     gc.collect()
+    found = {}
     with options.target, tvm.transform.PassContext(instruments=[watch]):
-        passes(mod)
-    return watch.seconds
+        for stage in ("introduced", "planned"):
+            mod = found[stage] = tvm.transform.Sequential(stages[stage])(mod)
+    gc.collect()
+    before = time.perf_counter()
+    check_stages(name, found, options)
+    return {**watch.seconds, "verification": time.perf_counter() - before}
 
 
 @pass_instrument
@@ -144,10 +151,20 @@ def _rows(small, large):
     """The rows of one approach and planner."""
     rows = [_with_medians(result) for result in (small, large)]
     small_s, large_s = (row["introduction_s"] + row["planning_s"] for row in rows)
-    share, ratio = small_s / rows[0]["build_s"], large_s / small_s
-    none = dict.fromkeys(("share_of_build", "share_limit", "ratio_to_1000", "ratio_limit"))
-    yield {**rows[0], **none, "share_of_build": share, "share_limit": SHARE_LIMIT}
-    yield {**rows[1], **none, "ratio_to_1000": ratio, "ratio_limit": RATIO_LIMIT}
+    small_check, large_check = (row["verification_s"] for row in rows)
+    build_s = rows[0]["build_s"]
+    shares = {
+        "share_of_build": small_s / build_s,
+        "verification_share": small_check / build_s,
+        "share_limit": SHARE_LIMIT,
+    }
+    ratios = {
+        "ratio_to_1000": large_s / small_s,
+        "verification_ratio": large_check / small_check,
+        "ratio_limit": RATIO_LIMIT,
+    }
+    yield {**rows[0], **shares, **dict.fromkeys(ratios)}
+    yield {**rows[1], **dict.fromkeys(shares), **ratios}
 
 
 def _with_medians(result):

@@ -8,14 +8,13 @@ from tvm import relax
 from ..analysis.alias_classes import AliasClasses
 from ..analysis.outputs import Outputs, is_donated
 from ..attributes import SOURCE_ALIAS
-from ..output_policies import ALLOWED, policies
+from ..output_policies import policies, undeclared
 from .copies import emit_copy
 
 
 def outputs_to_copy(mod, function, policy):
     """Which outputs share storage in a way that neither the policy nor the source allows.
 
-    The one place that decides it. A donated parameter is as good as a buffer of the function's own.
     Of two outputs that share storage the later one is copied, and a mere range of it in any case.
 
     Parameters
@@ -30,17 +29,8 @@ def outputs_to_copy(mod, function, policy):
         Positions of tensors in the result, counted from 0 through nested tuples.
     """
     outputs = Outputs(AliasClasses(mod, function, elided=True))
-    allowed = ALLOWED[policy]
     declared = function.attrs.get(SOURCE_ALIAS, ()) if function.attrs else ()
-
-    def is_allowed(sharing):
-        if sharing.kind == "part" and outputs.is_part_of_outputs(sharing.output):
-            return "output" in allowed
-        if sharing.kind == "param" and is_donated(function, sharing.other):
-            return True
-        return sharing.kind in allowed
-
-    demanding = [s for s in outputs.sharing if str(s) not in declared and not is_allowed(s)]
+    demanding = undeclared(outputs, policy, declared, lambda root: is_donated(function, root))
     copied = {sharing.output for sharing in demanding if sharing.kind != "output"}
     for sharing in demanding:
         if sharing.kind == "output" and copied.isdisjoint((sharing.output, sharing.other)):

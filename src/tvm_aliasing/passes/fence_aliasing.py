@@ -8,12 +8,9 @@ from tvm import ir, relax
 
 from ..analysis.bindings import is_call, operator_of
 from ..analysis.expressions import variables
-from ..analysis.operators import ALLOCATIONS, IN_PLACE, VIEWS
+from ..analysis.operators import ALLOCATIONS, IN_PLACE, TIE, VIEWS
 from ..attributes import RESHAPE_ONLY, VIEW_OF
 from .keep_moves_apart import OPAQUE
-
-#: A packed function that is never called: its arguments look used until `RemoveFence`.
-TIE = "tvm_aliasing.tie"
 
 
 @tvm.transform.module_pass(opt_level=0, name="FenceAliasing")

@@ -9,6 +9,7 @@ from ..analysis.bindings import bindings_of, is_call
 from ..analysis.byte_ranges import may_overlap
 from ..analysis.in_place import overwritable
 from ..analysis.symbols import output_types
+from ..attributes import NAMES_MERGED
 from .copies import emit_copy_into
 
 
@@ -62,7 +63,9 @@ class RecheckOverwrites:
                 and overwrites_unproved(mod, binding.value, classes)
             }
             if unproved:
-                checker.builder_.update_func(name, checker.check(function, unproved))
+                function = checker.check(function, unproved)
+            # `FuseTIR` has dropped renamings.
+            checker.builder_.update_func(name, function.with_attr(NAMES_MERGED, True))
         return checker.builder_.get()
 
 
