@@ -11,8 +11,6 @@ from .build import build, check_options
 from .errors import InputError
 from .models.relax_files import execute_file
 
-#: Memory is never right by chance: the C library fills what it gives out and what is given back.
-_FILLED = {"MALLOC_PERTURB_": "1"}
 #: Who forks must have no threads.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
@@ -96,7 +94,7 @@ def run_isolated(path, case, approach, *, timeout=120, **build_options):
         "build_options": build_options,
     }
     try:
-        ((status, detail),) = isolate.results_of("case", request, timeout, _FILLED)
+        ((status, detail),) = isolate.results_of("case", request, timeout, isolate.FILLED)
     except isolate.Died as death:
         return "died", str(death)
     return status, detail
@@ -126,7 +124,7 @@ def run_all(runs, *, timeout=120):
         No such file, case, approach or option; nothing was run.
     """
     request = {"runs": [(str(path), *run) for path, *run in runs], "timeout": timeout}
-    yield from isolate.results_of("cases", request, None, _FILLED | _ONE_THREAD)
+    yield from isolate.results_of("cases", request, None, isolate.FILLED | _ONE_THREAD)
 
 
 def case_results(path, case, approach, build_options):
