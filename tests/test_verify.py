@@ -7,17 +7,18 @@ from tvm.relax import transform
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-import known_faults
 import tvm_aliasing as ta
 from hazard_modules import in_place, module
 from test_plan_storage import TwoDevices
 from tvm_aliasing import cli
 from tvm_aliasing.build import planned
+from tvm_aliasing.measure.cases import suite
 from tvm_aliasing.stage_hazards import hazards_of
 
+CASES = suite().cases
 BRANCHES, EXTERN_RESULT, CONSTANT, AT_AN_OFFSET = (
-    known_faults.CASES[name][0]
-    for name in ("branches", "extern result", "constant returned", "view at an offset")
+    CASES[name][1].module
+    for name in ("branch_reshape_second", "extern_identity", "constant_view", "view_at_an_offset")
 )
 SMALL = ("densenet", "kv_cache_row", "kv_cache_update", "matmul_reshape_symbolic", "qkv_split")
 
@@ -33,10 +34,10 @@ def kinds(hazards):
 @pytest.mark.parametrize(
     ("mod", "kind", "names"),
     [
-        (BRANCHES, "undominated-storage", ("main.storage_1", "main.alloc3")),
-        (EXTERN_RESULT, "extern-alias", ("main.v", "main.alloc1")),
+        (BRANCHES, "undominated-storage", ("main.storage", "main.alloc2")),
+        (EXTERN_RESULT, "extern-alias", ("main.same", "main.alloc1")),
         (CONSTANT, "undeclared-output-alias", None),
-        (AT_AN_OFFSET, "offset-abi", ("main.v",)),
+        (AT_AN_OFFSET, "offset-abi", ("main.part",)),
     ],
     ids=["#20191", "class of #17145", "constant", "#16955"],
 )
@@ -62,7 +63,7 @@ def test_a_storage_that_tvm_shares_between_devices():
 
 def test_a_branch_that_is_never_taken_together_with_the_write_is_no_reader():
     """What one branch overwrites, only the other one reads."""
-    hazards = ta.build(known_faults.CASES["branches"][0], "k0", planner="token").hazards
+    hazards = ta.build(BRANCHES, "k0", planner="token").hazards
     assert hazards == []
 
 
@@ -83,7 +84,7 @@ def test_a_hazard_of_our_own_raises_and_says_the_way_out(approach):
 
 def test_a_declaration_settles_it():
     declared = EXTERN_RESULT.clone()
-    word = {"known_faults.identity": "fresh"}
+    word = {"cases.reports.same": "fresh"}
     declared["main"] = declared["main"].with_attr("ta.extern_alias", word)
     assert ta.build(declared, "k0", planner="tvm").hazards == []
 

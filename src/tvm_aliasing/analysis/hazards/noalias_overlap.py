@@ -12,7 +12,10 @@ _NOALIAS = "tirx.noalias"
 
 
 def noalias_overlaps(facts):
-    """Find calls of kernels marked `tirx.noalias` that write what overlaps another argument.
+    """Find calls of kernels that promise `tirx.noalias` and write what overlaps another argument.
+
+    TVM's LLVM code generator takes the promise of the kernel whose name sorts last for that of all
+    kernels of a module: one that is not marked itself counts as marked where that one is.
 
     Parameters
     ----------
@@ -23,10 +26,15 @@ def noalias_overlaps(facts):
     list of Found
         At the call.
     """
+    last = _last_kernel(facts.mod)
     found = []
     for binding in facts.bindings:
         kernel = callee_of(binding.value, facts.mod)
-        if not isinstance(kernel, tirx.PrimFunc) or not _is_marked(kernel):
+        if not isinstance(kernel, tirx.PrimFunc):
+            continue
+        own = binding.value.op.name_hint
+        marked = next((name for name in (own, last) if _is_marked(facts.mod[name])), None)
+        if marked is None:
             continue
         arguments = list(binding.value.args)
         its_bytes = [_bytes(facts, argument) for argument in arguments]
@@ -34,8 +42,20 @@ def noalias_overlaps(facts):
         if pair is not None:
             key = "noalias-overlap", binding.var
             names = [facts.label(var) for i in pair for var in operands(arguments[i])]
-            found.append(Found(binding.var, key, _hazard(binding.value.op.name_hint, names)))
+            found.append(Found(binding.var, key, _hazard(own, marked, names)))
     return found
+
+
+def _last_kernel(mod):
+    """The name of the kernel that sorts last, or None where there is none."""
+    return max(
+        (
+            name.name_hint
+            for name, function in mod.functions_items()
+            if isinstance(function, tirx.PrimFunc)
+        ),
+        default=None,
+    )
 
 
 def _is_marked(kernel):
@@ -58,10 +78,16 @@ def _overlapping(its_bytes, written):
     return None
 
 
-def _hazard(kernel, names):
+def _hazard(kernel, marked, names):
     written, other = names[0], names[-1]
-    message = (
-        f"{kernel} is marked {_NOALIAS} and gets overlapping arguments: it writes {written}, which "
-        f"overlaps {other}; take the mark off, or keep the two apart"
-    )
+    told = f"{kernel} writes {written} and gets it a second time"
+    if written != other:
+        told = f"{kernel} writes {written}, which overlaps {other}, another argument"
+    if kernel == marked:
+        message = f"{told}, and is marked {_NOALIAS}: take the mark off, or keep the two apart"
+    else:
+        message = (
+            f"{told}, and {marked} is marked {_NOALIAS}, which TVM's LLVM code generator takes for "
+            "a promise of every kernel: take the mark off all, or keep the two apart"
+        )
     return Hazard("noalias-overlap", tuple(dict.fromkeys(names)), message)

@@ -41,12 +41,12 @@ def _hazard(facts, root, binding, use):
     written = [facts.label(var) for var in operands(use.argument)]
     call = call_name(binding.value)
     if root.kind == "constant":
-        through = f" through {written[0]}" if written else ""
+        through = written or [facts.label(binding.var)]
         message = (
-            f"{call} in {facts.name} overwrites a constant{through}, which every later call reads: "
-            "let it write to a tensor that the function allocates"
+            f"{call} in {facts.name} overwrites a constant through {through[0]}, which every later "
+            "call reads: let it write to a tensor that the function allocates"
         )
-        return Hazard("undonated-write", tuple(written) or (facts.label(binding.var),), message)
+        return Hazard("undonated-write", tuple(through), message)
     param = facts.function.params[root.site[0]]
     own = facts.label(param)
     through = "" if own in written or not written else f" through {written[0]}"
