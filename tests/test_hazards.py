@@ -241,6 +241,14 @@ pair(
     TWO + f"cls.double(l, a)\nm = a\nk = {storage(64)}\nc: F = {tensor('k')}\n"
     "cls.double(m, c)\nreturn c",
 )
+pair(
+    "noalias of the last kernel",
+    "noalias-overlap",
+    TWO + f"cls.double(l, a)\nm = a\nk = {storage(64)}\nc: F = {tensor('k')}\n"
+    "cls.double_noalias(m, c)\nreturn c",
+    TWO + f"cls.double(l, a)\nm = a\nk = {storage(64)}\nc: F = {tensor('k')}\n"
+    "cls.double(m, c)\nreturn c",
+)
 OFFSET = (
     f"s = {storage(64)}\na: F = {tensor('s')}\ncls.double(x, a)\nl = a\nv = {view('l', 8, 32)}\n"
 )
