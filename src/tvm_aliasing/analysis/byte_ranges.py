@@ -3,9 +3,10 @@
 from math import prod
 
 import tvm
-from tvm import relax, sym, tirx
+from tvm import ir, relax, sym, tirx
 
 from ..values import element_count, item_bytes
+from .expressions import variables
 
 
 def has_byte_ranges(ty):
@@ -30,13 +31,20 @@ def as_number(size):
     return int(size) if isinstance(size, tirx.IntImm) else size
 
 
-def apart(begin, size, other_begin, other_size):
-    """Whether two ranges of one storage are proved to have no byte in common."""
+def apart(begin, size, other_begin, other_size, nonnegative=False):
+    """Whether two ranges of one storage are proved to have no byte in common.
+
+    With `nonnegative` no symbolic size is taken to be less than 0.
+    """
     if None in (begin, size, other_begin, other_size):
         return False
     if all(isinstance(n, int) for n in (begin, size, other_begin, other_size)):
         return begin + size <= other_begin or other_begin + other_size <= begin
     analyzer = sym.Analyzer()
+    if nonnegative:
+        numbers = (begin, size, other_begin, other_size)
+        for var in {v for n in numbers if not isinstance(n, int) for v in variables(n)}:
+            analyzer.bind(var, ir.Range(0, 2**31))
     return bool(
         analyzer.can_prove(begin + size <= other_begin)
         or analyzer.can_prove(other_begin + other_size <= begin)

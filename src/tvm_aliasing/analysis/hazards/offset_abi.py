@@ -37,7 +37,7 @@ def offset_abi(facts, offsets):
             met = [
                 (value.args[i], alignment)
                 for i, alignment in offsets.met_by_kernel(value)
-                if alignment and not takes_offset(kernel, i, alignment)
+                if alignment and not takes_offset(kernel, i, 0 if facts.lowered else alignment)
             ]
         else:
             met = _met_by_other(facts, offsets, value)

@@ -45,8 +45,8 @@ class StorageBytes:
     bounds : SizeBounds
     lowered : bool
         Whether the function is what the virtual machine runs. Types no longer say there how long a
-        tensor of symbolic shape is: it counts as one byte, so that nothing is taken for an overlap
-        that is none.
+        tensor of symbolic shape is: it counts as one byte, and one at a symbolic offset as none,
+        so that nothing is taken for an overlap that is none.
     """
 
     def __init__(self, classes, bounds, lowered):
@@ -59,6 +59,7 @@ class StorageBytes:
         return tuple(
             Bytes(base, root, begin, size, offset, room)
             for root, begin in leaf.items()
+            if not self._lowered or begin is None or isinstance(begin, int)
             for held, room in [self._storages_of(root)]
             for base, offset in held
         )
@@ -96,8 +97,8 @@ def overlap(one, other):
     if one.base != other.base:
         return False
     if one.root == other.root:
-        return not apart(one.begin, one.size, other.begin, other.size)
-    return not apart(*_in_storage(one), *_in_storage(other))
+        return not apart(one.begin, one.size, other.begin, other.size, nonnegative=True)
+    return not apart(*_in_storage(one), *_in_storage(other), nonnegative=True)
 
 
 def are_one(one, other):
