@@ -152,6 +152,30 @@ def test_what_is_merged_and_what_overlaps_otherwise():
     ]
 
 
+@I.ir_module
+class OneOfSeveral:
+    @T.prim_func(s_tir=True, private=True)
+    def add(
+        a: T.Buffer((8,), "float32"), b: T.Buffer((8,), "float32"), c: T.Buffer((8,), "float32")
+    ):
+        for i in range(8):
+            c[i] = a[i] + b[i]
+
+    @R.function(pure=False)
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((8,), "float32"), y: R.Tensor((8,), "float32")):
+        cls = OneOfSeveral
+        if c:
+            z = x
+        else:
+            z = y
+        _ = cls.add(z, x, x)
+        return x
+
+
+def test_what_may_be_the_same_tensor_is_not_taken_for_it():
+    assert overlaps(OneOfSeveral) == [Overlap(((2, 1),), partial=True)]
+
+
 def _noalias(kernel):
     return bool(kernel.attrs and kernel.attrs.get("tirx.noalias", False))
 

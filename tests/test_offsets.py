@@ -540,9 +540,20 @@ class Chain:
         for i in range(4):
             B[i] = A[i] + A[i]
 
+    @T.prim_func(private=True, s_tir=True)
+    def widen(A: T.Buffer((4,), "float32"), B: T.Buffer((48,), "float32")):
+        for i in range(48):
+            B[i] = A[i % 4]
+
+    @T.prim_func(private=True, s_tir=True)
+    def narrow(A: T.Buffer((48,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i]
+
     @R.function
     def main(x: Vec):
-        a = R.call_tir(Chain.twice, (x,), out_ty=Vec)
+        wide = R.call_tir(Chain.widen, (x,), out_ty=R.Tensor((48,), "float32"))
+        a = R.call_tir(Chain.narrow, (wide,), out_ty=Vec)
         b = R.call_tir(Chain.twice, (a,), out_ty=Vec)
         c = R.call_tir(Chain.twice, (b,), out_ty=Vec)
         d = R.call_tir(Chain.twice, (c,), out_ty=Vec)
@@ -553,7 +564,7 @@ class Chain:
     ("planner", "expected"), [(PlanTokens, {}), (PlanArena, {0: ALIGNMENT, 1: ALIGNMENT})]
 )
 def test_kernels_of_what_a_planner_made(planner, expected):
-    """In an arena `b` and `c` lie one after the other; `a` lies where `d`, an output, will be."""
+    """In an arena `b` and `c` lie one after the other where `wide` was."""
     passes = [transform.ToNonDataflow(), transform.CallTIRRewrite(), planner()]
     found = kernel_offsets(tvm.transform.Sequential(passes)(Chain))
     assert found.get(Chain.get_global_var("twice"), {}) == expected

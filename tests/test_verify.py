@@ -6,6 +6,7 @@ from tvm import relax
 from tvm.relax import transform
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 import tvm_aliasing as ta
 from hazard_modules import in_place, module
@@ -65,6 +66,33 @@ def test_a_branch_that_is_never_taken_together_with_the_write_is_no_reader():
     """What one branch overwrites, only the other one reads."""
     hazards = ta.build(BRANCHES, "k0", planner="token").hazards
     assert hazards == []
+
+
+@I.ir_module
+class SymbolicOffset:
+    @T.prim_func(private=True, s_tir=True)
+    def double(given: T.handle, result: T.handle):
+        n = T.int64()
+        a = T.match_buffer(given, (n,), "float32", offset_factor=1)
+        b = T.match_buffer(result, (n,), "float32", offset_factor=1)
+        for i in range(n):
+            with T.sblock("double"):
+                v = T.axis.spatial(n, i)
+                b[v] = a[v] * T.float32(2)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        storage = R.memory.alloc_storage(R.shape([n * 8]), 0, R.str("global"), R.dtype("uint8"))
+        made = R.memory.alloc_tensor(
+            storage, R.prim_value(T.int64(4) * n), R.shape([n]), R.dtype("float32"), 0
+        )
+        _ = SymbolicOffset.double(x, made)
+        return x
+
+
+def test_a_tensor_at_a_symbolic_offset():
+    assert ta.verify(SymbolicOffset) == []
 
 
 # Builds

@@ -247,12 +247,14 @@ class Offsets:
         elif root in self._classes.binding_of:
             value = self._classes.binding_of[root].value
             if operator_of(value) in IN_STORAGE:
-                base = int(value.args[1])
+                base = multiple_of(value.args[1])
         return gcd(base, multiple_of(begin))
 
 
 def multiple_of(begin):
     """The largest number of bytes, up to `ALIGNMENT`, that divides an offset; 0 for offset 0."""
+    if isinstance(begin, tirx.IntImm):
+        begin = int(begin)
     if not isinstance(begin, int):
         known = sym.Analyzer().modular_set(begin)
         begin = gcd(int(known.coeff), int(known.base))

@@ -77,7 +77,8 @@ def _are_one(arguments, kernel, one, other, classes):
         return False
     alike = tvm_ffi.structural_equal(*(param.ty for param in params))
     places, others = classes.of(arguments[one]), classes.of(arguments[other])
-    return alike and len(places) == 1 and all(same(at, others.get(r)) for r, at in places.items())
+    surely = len(places) == len(others) == 1  # after an `If` a value may be one of several
+    return alike and surely and all(same(at, others.get(root)) for root, at in places.items())
 
 
 def overlaid(kernel, merged):

@@ -11,7 +11,7 @@ from ..analysis.expressions import variables
 from ..analysis.liveness import Liveness
 from ..analysis.offsets import demands_zero_offset
 from ..analysis.outputs import Outputs
-from ..analysis.places import roots_of
+from ..analysis.places import leaves, roots_of
 from ..analysis.symbols import (
     call_symbols,
     in_caller,
@@ -111,6 +111,13 @@ class Destinations:
             profile=self._profile,
         )
         self.overwrites = self._storages.chosen
+        # Of each value that may lie in one of several storages, these.
+        self._unsure = [
+            {self._storages.place_of(root)[0] for root in leaf}
+            for places in self.classes.places.values()
+            for leaf in leaves(places)
+            if len(leaf) > 1
+        ]
         self._first = {}  # buffer -> the first root in it
         self._holders = {}  # root -> the results of joins that it lies in, inside out
         self.joins, self.places, self.allocated_before = {}, {}, {}
@@ -134,7 +141,7 @@ class Destinations:
         pieces = self._pieces(join.value, begin)
         if pieces is None or self.classes.memory_of(result).scope != "global":
             return
-        movable = self._carried(join, result, pieces)
+        movable = self._surely_placed(self._carried(join, result, pieces), buffer, result)
         size = self._profile.size(buffer.ty)
         carried = {}
         for is_returned in (False, True):  # what is returned holds the whole buffer to the end
@@ -177,6 +184,17 @@ class Destinations:
                 if root not in carried and movable:
                     carried[root] = piece
         return carried
+
+    def _surely_placed(self, movable, buffer, result):
+        """The pieces without those that a value is one or another of, as after an `If`.
+
+        Once both lie in one buffer, nothing says where in it that value lies.
+        """
+        inside = {root for root, (its, _) in self.places.items() if its.same_as(buffer)}
+        inside |= {result, *self._holders.get(result, ()), *movable}
+        found = [bases & inside for bases in self._unsure]
+        unsure = {root for bases in found if len(bases) > 1 for root in bases}
+        return {root: piece for root, piece in movable.items() if root not in unsure}
 
     def _can_move(self, operand, root, begin, join, result):
         """Whether an operand, which lies in some storage, can lie in the result of a join."""

@@ -170,13 +170,15 @@ class Overwrites:
         for i, argument in enumerate(call.args[1]):
             if not isinstance(argument.ty, relax.TensorType):
                 continue
-            for root, at in self.classes.of(argument).items():
+            places = self.classes.of(argument)
+            surely = len(places) == 1  # after an `If` a value may be one of several
+            for root, at in places.items():
                 held, offset = self.place_of(root)
                 if held != base:
                     continue
                 at = shifted(offset, at)
                 its_size = byte_size(argument.ty)
-                over_it = i in inputs and same(at, begin) and same(its_size, size)
+                over_it = i in inputs and surely and same(at, begin) and same(its_size, size)
                 if not over_it and not apart(begin, size, at, its_size):
                     return False
         return True

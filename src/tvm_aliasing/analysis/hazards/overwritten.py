@@ -197,7 +197,7 @@ class _Walk:
     def _report_one(self, mark, name, reader):
         label = self._facts.label
         target, victim, read = label(mark.target), label(mark.victim.var), label(name.var)
-        said = read if read == victim else f"{read}, which holds what {victim} did,"
+        said = read if read == victim else f"{read} (what {victim} held)"
         if mark.across:
             message = (
                 f"{target} and {victim} overlap in one storage, and {mark.writer} writes {target} "
