@@ -298,6 +298,28 @@ pair(
 )
 
 
+FIELDS = """
+@R.function(pure=False, private=True)
+def update(t: R.Tuple(F, F)) -> F:
+    R.func_attr({"ta.donated": ["t"]})
+    p = t[0]
+    q = t[1]
+    r = R.call_tir_inplace(cls.step, (p,), out_ty=F, inplace_indices=[0])
+    s = R.call_tir(cls.add, (r, q), out_ty=F)
+    return s
+"""
+pair(
+    "two fields of an argument are one tensor",
+    "write-live",
+    (FIELDS, "a = R.call_tir(cls.add, (x, x), out_ty=F)\nt = (a, a)\nb = cls.update(t)\nreturn b"),
+    (
+        FIELDS,
+        "a = R.call_tir(cls.add, (x, x), out_ty=F)\nc = R.call_tir(cls.add, (x, x), out_ty=F)\n"
+        "t = (a, c)\nb = cls.update(t)\nreturn b",
+    ),
+)
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_one_hazard_and_none_in_the_twin(name):
     kind, (wrong, wrong_options), (right, right_options), infos = PAIRS[name]

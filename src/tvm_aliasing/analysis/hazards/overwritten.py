@@ -1,5 +1,7 @@
 """Bytes that are overwritten before a value in them is read: kinds `write-live` and `overlap`."""
 
+from itertools import product
+
 from tvm import relax
 
 from ..bindings import operator_of
@@ -179,14 +181,20 @@ class _Walk:
 
     def _check_call(self, value, uses):
         """Check that what a call writes overlaps no other argument in a way that is not proved."""
-        pairs_of_uses = ((use, other) for use in uses for other in uses if other is not use)
-        for use, other in pairs_of_uses:
+        for use, other in product(uses, uses):
             for target in self._targets(use):
-                for name in filter(None, leaves_of(self._names.of(other.argument))):
+                for name in self._others(target, other, use):
                     pairs = overlapping(target, name)
                     if pairs and not is_proved(value, self._facts.mod, use, other, pairs):
                         across = all(one.root != two.root for one, two in pairs)
                         self._report_pair(value, target, name, across)
+
+    def _others(self, target, other, use):
+        """The tensors of an argument besides one that is written; a tuple may hold it twice."""
+        names = [name for name in leaves_of(self._names.of(other.argument)) if name is not None]
+        if other is use and target in names:
+            names.remove(target)
+        return names
 
     # Reports
 
