@@ -82,7 +82,7 @@ def _add_compare(commands):
         help=f"of {', '.join(approaches())}; by default all. alias with some of its features "
         f"({', '.join(FEATURES)}) is named by them: alias:views+dest",
     )
-    add("--target", default="llvm", help="default: llvm")
+    _add_build_options(command)
     add(
         "--planner",
         metavar="P,Q",
@@ -92,21 +92,6 @@ def _add_compare(commands):
     add("--placement", default="late", help="default: late")
     add("--fused", default="true", help="true, false, moves-apart; default: true")
     add("--exec-mode", default="bytecode", help="bytecode, compiled; default: bytecode")
-    add("--entry", default="main", help="the function to run; default: main")
-    add("--donate", help="parameters that the caller gives up")
-    add(
-        "--outputs",
-        default="copy",
-        metavar="A,B",
-        help="what outputs may lie in: copy, share, view, alias_params; default: copy",
-    )
-    add(
-        "--dim",
-        action="append",
-        default=[],
-        metavar="NAME=SIZE",
-        help="a symbolic size: what inputs are made with, and its upper bound; repeatable",
-    )
     add("--no-verify", action="store_true", help="do not look for hazards")
     add(
         "--latency-to",
@@ -138,15 +123,22 @@ def _add_verify(commands):
         help=f"source, or the approach that plans it: {', '.join(approaches())}, or one with some "
         "of its features, as alias:views+dest; default: source",
     )
-    add("--target", default="llvm", help="default: llvm")
+    _add_build_options(command)
     for option, text in (
         ("planner", "token, arena, tvm; default: the approach's own"),
         ("placement", "late, early, early-fenced; default: late"),
         ("fused", "true, false, moves-apart; default: true"),
     ):
         add(f"--{option}", help=text)
+    command.set_defaults(run=_verify)
+
+
+def _add_build_options(command):
+    """Options that mean the same wherever a program is built."""
+    add = command.add_argument
+    add("--target", default="llvm", help="default: llvm")
     add("--entry", default="main", help="the function that is run; default: main")
-    add("--donate", help="parameters that the caller gives up")
+    add("--donate", metavar="A,B", help="parameters that the caller gives up")
     add(
         "--outputs",
         default="copy",
@@ -157,9 +149,8 @@ def _add_verify(commands):
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="a symbolic size, and its upper bound; repeatable",
+        help="a symbolic size: what inputs are made with, and its upper bound; repeatable",
     )
-    command.set_defaults(run=_verify)
 
 
 def _add_records(commands):
